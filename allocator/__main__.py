@@ -1,0 +1,83 @@
+"""`python -m allocator`: works for every event that is on sale, as owner or standby, until SIGTERM."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+from types import FrameType
+
+import psycopg
+
+from allocator import lease
+from allocator.worker import EventWorker
+from store.database import connect
+from store.errors import Unavailable
+from store.settings import EngineUrls
+
+log = logging.getLogger("onsale.allocator")
+
+DISCOVER_SECONDS = 0.3
+EVENTS_MAX = 200
+"""Most events one process works for; more are left to other workers, and said so."""
+
+ON_SALE = """
+SELECT id, slug FROM event
+ WHERE state IN ('lobby', 'open', 'paused')
+    OR state = 'closed' AND (EXISTS (SELECT FROM hold WHERE event_id = event.id AND hold.state = 'active')
+                             OR EXISTS (SELECT FROM fact WHERE event_id = event.id))
+ ORDER BY id LIMIT %s
+"""
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    stop = threading.Event()
+
+    def ask_to_stop(_signal: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, ask_to_stop)
+    signal.signal(signal.SIGINT, ask_to_stop)
+    urls = EngineUrls.from_env()
+    name = f"{socket.gethostname()}:{os.getpid()}"
+    workers: dict[int, EventWorker] = {}
+    while not stop.is_set():
+        try:
+            with connect(urls.database_url, "onsale allocator lease") as conn:
+                _attend(conn, urls, name, workers, stop)
+        except (Unavailable, psycopg.OperationalError) as error:
+            log.warning("%s; trying again", error)
+            stop.wait(1.0)
+    for worker in workers.values():
+        worker.stop()
+    for worker in workers.values():
+        worker.join(timeout=5.0)
+
+
+def _attend(
+    conn: lease.Connection,
+    urls: EngineUrls,
+    name: str,
+    workers: dict[int, EventWorker],
+    stop: threading.Event,
+) -> None:
+    """Find events, start their workers, renew what they own. Ends with `stop` or an error."""
+    while not stop.wait(DISCOVER_SECONDS):
+        on_sale = dict(conn.execute(ON_SALE, (EVENTS_MAX,)).fetchall())
+        conn.commit()
+        for event_id, slug in on_sale.items():
+            if event_id not in workers:
+                workers[event_id] = EventWorker(urls.database_url, urls.redis_url, event_id, slug, name)
+                workers[event_id].start()
+        for event_id in workers.keys() - on_sale.keys():
+            workers.pop(event_id).stop()
+        owned = {event: work.owned for event, work in workers.items() if work.owned and work.attends()}
+        if owned:
+            lease.renew(conn, owned)
+
+
+if __name__ == "__main__":
+    main()

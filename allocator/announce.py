@@ -1,0 +1,67 @@
+"""What is published after a batch: answers for each gateway that waits, and what changed on the map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from allocator.decide import Decided, Row
+from allocator.intake import Sorted
+from allocator.memory import Memory
+from store.wire import (
+    Delta,
+    decision_frame,
+    decisions_channel,
+    encode_delta,
+    encode_published,
+    seats_channel,
+)
+
+Message = tuple[str, bytes]
+"""(channel, bytes)"""
+
+
+def answers(event: str, batch: Sorted, rows: Sequence[Row]) -> list[Message]:
+    """One message per gateway. `rows` are the ledger's lines of `batch.asks`, in the same order."""
+    by_gateway: dict[str, list[tuple[str, str, bytes]]] = {}
+    frames: list[bytes] = []
+    for row, gateway in zip(rows, batch.gateways, strict=True):
+        frame = decision_frame(row.request_id, row.arrival, row.outcome, row.result)
+        frames.append(frame)
+        if gateway:
+            try:
+                by_gateway[gateway].append((row.buyer, row.request_id, frame))
+            except KeyError:
+                by_gateway[gateway] = [(row.buyer, row.request_id, frame)]
+    for gateway, index in batch.echoes:
+        row = rows[index]
+        by_gateway.setdefault(gateway, []).append((row.buyer, row.request_id, frames[index]))
+    for gateway, buyer, request_id, frame in batch.repeats:
+        by_gateway.setdefault(gateway, []).append((buyer, request_id, frame))
+    return [
+        (decisions_channel(event, gateway), encode_published(published))
+        for gateway, published in by_gateway.items()
+        if gateway
+    ]
+
+
+def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, decided: Decided) -> Message:
+    """The `Delta` of a batch that is true. `memory` is after the batch: freed and taken again is held."""
+    hold_of = memory.hold_of
+    freed = [hold for _, hold in decided.expired] + decided.freed_by_fact
+    areas = {area for hold in freed for area, _ in hold.areas}
+    areas.update(area for claim in decided.claims for area, _ in claim.hold.areas)
+    delta = Delta(
+        batch_no,
+        batch_time,
+        [(seat, claim.hold.expires_at) for claim in decided.claims for seat in claim.hold.seats],
+        [seat for hold in freed for seat in hold.seats if not hold_of[seat]],
+        [seat for hold in decided.sold_by_fact for seat in hold.seats],
+        [(area, memory.areas_free[area]) for area in sorted(areas)],
+        decided.state,
+    )
+    return seats_channel(event), encode_delta(delta)
+
+
+def reload_seats(event: str) -> Message:
+    """Tells gateways to read the map from Postgres: a `Delta` of batch 0."""
+    return seats_channel(event), encode_delta(Delta(0, 0, [], [], [], []))

@@ -1,0 +1,133 @@
+"""From raw stream entries to what a batch decides: read, put in order, told from repeats.
+
+Of one key, the first arrival is decided. The same content again gets the same answer; other content
+is a `conflict` of that arrival. What cannot be read is `invalid` under its arrival, never dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from allocator.decide import Ask
+from allocator.keys import Keys
+from allocator.ports import Key, Known
+from allocator.wishes import Wish, Wishes
+from store.stream.port import CREATED, REQUEST, RawEntry
+from store.wire import Entry, arrival_order, decision_frame, decode_entry, encode_entry
+from store.words import Arrival
+
+
+class Answer(NamedTuple):
+    """A frame for a buyer who waits at a gateway."""
+
+    gateway: str
+    buyer: str
+    request_id: str
+    frame: bytes
+
+
+@dataclass(slots=True)
+class Sorted:
+    """A batch before it is decided."""
+
+    asks: list[Ask] = field(default_factory=list)
+    """To be decided, in order of arrival."""
+    gateways: list[str] = field(default_factory=list)
+    """Who waits for each of `asks`."""
+    repeats: list[Answer] = field(default_factory=list)
+    """Asked again and decided before: answered as it was."""
+    echoes: list[tuple[str, int]] = field(default_factory=list)
+    """(gateway, index in `asks`): asked twice in this batch with the same content."""
+
+
+def was_created(entries: Sequence[RawEntry]) -> bool:
+    """Whether the stream was lost and created anew among these entries."""
+    return any(fields[0] == CREATED for _, fields in entries)
+
+
+def sort_out(
+    entries: Sequence[RawEntry],
+    keys: Keys,
+    wishes: Wishes,
+    look_up: Callable[[Sequence[Key]], dict[Key, Known]],
+) -> Sorted:
+    """Read `entries` and tell first requests from repeats; `look_up` is asked once, for suspects only."""
+    asks: list[Ask] = []
+    gateways: list[str] = []
+    suspects: list[int] = []
+    asked_again = False
+    read_wish, suspect = wishes.read, keys.suspect
+    for raw_id, fields in entries:
+        if fields[0] != REQUEST:
+            continue
+        arrival = Arrival(raw_id.decode())
+        try:
+            entry = decode_entry(fields[1])
+            buyer, request_id, want = entry.buyer, entry.request_id, bytes(entry.want)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            asks.append(Ask(arrival, "", arrival, "null", Wish("unreadable")))
+            gateways.append("")
+            continue
+        if entry.first_arrival:
+            arrival, asked_again = Arrival(entry.first_arrival), True
+        if suspect((buyer, request_id)):
+            suspects.append(len(asks))
+        asks.append(Ask(arrival, buyer, request_id, want.decode(), read_wish(want)))
+        gateways.append(entry.gateway)
+    if asked_again:  # what the stream lost goes first, by the arrival that was acknowledged
+        order = sorted(range(len(asks)), key=lambda i: arrival_order(asks[i].arrival))
+        asks, gateways = [asks[i] for i in order], [gateways[i] for i in order]
+        suspects = list(range(len(asks)))  # of two equal keys the other one may come first now
+    if not suspects:
+        return Sorted(asks, gateways)
+    return _without_repeats(asks, gateways, suspects, look_up)
+
+
+def undecided(
+    entries: Sequence[RawEntry], look_up: Callable[[Sequence[Key]], dict[Key, Known]]
+) -> list[bytes]:
+    """Entries to append again: the first of each key that the ledger lacks, keeping its arrival."""
+    waiting: dict[Key, tuple[str, Entry]] = {}
+    for raw_id, fields in entries:
+        if fields[0] == REQUEST:
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                entry = decode_entry(fields[1])
+                waiting.setdefault((entry.buyer, entry.request_id), (raw_id.decode(), entry))
+    decided = look_up(list(waiting)) if waiting else {}
+    return [
+        encode_entry(msgspec.structs.replace(entry, first_arrival=entry.first_arrival or arrival))
+        for key, (arrival, entry) in waiting.items()
+        if key not in decided
+    ]
+
+
+def _without_repeats(
+    asks: list[Ask],
+    gateways: list[str],
+    suspects: list[int],
+    look_up: Callable[[Sequence[Key]], dict[Key, Known]],
+) -> Sorted:
+    decided = look_up([(asks[i].buyer, asks[i].request_id) for i in suspects])
+    suspected = set(suspects)
+    batch = Sorted()
+    first: dict[Key, int] = {}
+    for index, (ask, gateway) in enumerate(zip(asks, gateways, strict=True)):
+        key = (ask.buyer, ask.request_id)
+        known = decided.get(key) if index in suspected else None
+        if known is not None and known.want == ask.want:
+            frame = decision_frame(ask.request_id, known.arrival, known.outcome, known.result)
+            batch.repeats.append(Answer(gateway, ask.buyer, ask.request_id, frame))
+            continue
+        mate = first.setdefault(key, len(batch.asks))
+        if known is None and mate < len(batch.asks) and batch.asks[mate].want == ask.want:
+            batch.echoes.append((gateway, mate))
+            continue
+        conflict = known is not None or mate < len(batch.asks)
+        batch.asks.append(ask._replace(conflict=conflict))
+        batch.gateways.append(gateway)
+    return batch

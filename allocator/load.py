@@ -1,0 +1,112 @@
+"""Memory from the tables, in one snapshot; and the keys that were decided.
+
+Facts that are committed but not consumed are in the snapshot's tables already; when they are
+consumed, memory no longer names their hold and they change nothing. Keys are loaded apart, because
+a ledger of a million rows takes a second and a standby has them already.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from allocator.keys import Keys
+from allocator.layout import Layout
+from allocator.memory import BLOCKED, Hold, Memory
+from allocator.ports import Cursor
+from store import plan as plans
+from store.events import load_policy
+from store.words import Arrival, HoldId
+
+Connection = psycopg.Connection[Any]
+
+
+def load_layout(conn: Connection, event_id: int) -> Layout:
+    """The event's plan, ready for decisions."""
+    row = conn.execute(
+        "SELECT plan FROM venue JOIN event ON event.venue_id = venue.id WHERE event.id = %s", (event_id,)
+    ).fetchone()
+    conn.commit()
+    assert row is not None, "an event has a venue"
+    return Layout(plans.decode(row[0].encode()))
+
+
+def load_memory(conn: Connection, event_id: int, layout: Layout) -> tuple[Memory, Cursor]:
+    """The state after the last committed batch and where it stands."""
+    conn.rollback()
+    conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    memory = Memory(layout, load_policy(conn, event_id))
+    cursor = _cursor(conn, event_id, memory)
+    _seats(conn, event_id, memory)
+    _holds(conn, event_id, memory)
+    for area_no, free in conn.execute(
+        "SELECT area_no, capacity - held - sold - blocked FROM area WHERE event_id = %s", (event_id,)
+    ):
+        memory.areas_free[area_no] = free
+    facts = conn.execute("SELECT id FROM fact WHERE event_id = %s", (event_id,))
+    memory.reflected = frozenset(fact_id for (fact_id,) in facts)
+    conn.commit()
+    return memory, cursor
+
+
+def _cursor(conn: Connection, event_id: int, memory: Memory) -> Cursor:
+    row = conn.execute(
+        "SELECT epoch, batch_no, arrival, (extract(epoch FROM batch_time) * 1000000)::bigint"
+        "  FROM event_cursor WHERE event_id = %s",
+        (event_id,),
+    ).fetchone()
+    assert row is not None, "an event has a cursor row"
+    epoch, memory.batch_no, arrival, memory.batch_time = row
+    return Cursor(epoch, memory.batch_no, Arrival(arrival))
+
+
+def _seats(conn: Connection, event_id: int, memory: Memory) -> None:
+    rows = conn.execute(
+        "SELECT seat_no, coalesce(hold_id, %s) FROM seat WHERE event_id = %s AND state <> 'available'",
+        (BLOCKED, event_id),
+    )
+    for seat_no, hold_id in rows:
+        memory.hold_of[seat_no] = hold_id
+        memory.free[memory.layout.slot_of[seat_no]] = 0
+        memory.seats_free -= 1
+
+
+def _holds(conn: Connection, event_id: int, memory: Memory) -> None:
+    """Active holds with what they have, and how much each buyer holds or owns."""
+    seats: dict[int, list[int]] = {}
+    for hold_id, seat_no in conn.execute(
+        "SELECT hold_id, seat_no FROM hold_seat JOIN hold USING (event_id, hold_id)"
+        " WHERE event_id = %s AND state = 'active' ORDER BY seat_no",
+        (event_id,),
+    ):
+        seats.setdefault(hold_id, []).append(seat_no)
+    areas: dict[int, list[tuple[int, int]]] = {}
+    for hold_id, area_no, quantity in conn.execute(
+        "SELECT hold_id, area_no, hold_area.quantity FROM hold_area JOIN hold USING (event_id, hold_id)"
+        " WHERE event_id = %s AND state = 'active' ORDER BY area_no",
+        (event_id,),
+    ):
+        areas.setdefault(hold_id, []).append((area_no, quantity))
+    counts = memory.count_by_buyer
+    for hold_id, buyer, state, quantity, expires_at in conn.execute(
+        "SELECT hold_id, buyer, state, quantity, (extract(epoch FROM expires_at) * 1000000)::bigint"
+        "  FROM hold WHERE event_id = %s AND state IN ('active', 'paid')",
+        (event_id,),
+    ):
+        counts[buyer] = counts.get(buyer, 0) + quantity
+        if state == "active":
+            hold = Hold(buyer, tuple(seats.get(hold_id, ())), tuple(areas.get(hold_id, ())), expires_at)
+            memory.put(HoldId(hold_id), hold)
+
+
+def load_keys(conn: Connection, event_id: int) -> Keys:
+    """Every decided key of the event."""
+    with conn.cursor().copy(
+        "COPY (SELECT buyer, request_id FROM ledger"
+        f" WHERE event_id = {int(event_id)} AND kind = 'request') TO STDOUT"
+    ) as copy:
+        copy.set_types(["text", "text"])
+        keys = Keys((buyer, request_id) for buyer, request_id in copy.rows())
+    conn.commit()
+    return keys

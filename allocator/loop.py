@@ -1,0 +1,225 @@
+"""The batch loop of one owner: read what arrived, decide it, make it true, tell who waits.
+
+Whatever goes wrong between two lines ends in one of three ways: the batch is true (memory keeps
+it), it is known not to be (memory is as before and it is decided again), or this owner may no
+longer decide (`Fenced` and `Unavailable` leave the loop; whoever goes on loads from Postgres).
+The loop knows Postgres and the stream only by their ports.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from allocator.announce import answers, reload_seats, seat_changes
+from allocator.decide import Ask, Fact, Row, decide, decode_policy
+from allocator.intake import Sorted, sort_out, undecided, was_created
+from allocator.keys import Keys
+from allocator.memory import Memory, Overlay, expiry_now
+from allocator.ports import Cursor, Truth
+from allocator.wishes import Wish, Wishes
+from store.errors import OutcomeUnknown, ShortWrite, StreamUnavailable
+from store.stream.port import Arrivals, RawEntry
+from store.words import BATCH_SIZE_MAX, Arrival, EventState, FactKind
+
+log = logging.getLogger("onsale.allocator")
+
+TRIES_MAX = 3
+IDLE_MS = 1000
+GATHER_SECONDS = 1.0
+"""How long to collect what is asked again after the stream was lost, before deciding anything newer."""
+GATHER_MAX = 200_000
+BELOW_MAX = 10_000
+
+
+class PausedMeanwhile(Exception):
+    """The batch's facts pause the event: its requests keep their order and wait."""
+
+
+class BatchLoop:
+    """Owns one event's memory. Call `attend` once, then `turn` until it raises. Not thread-safe."""
+
+    def __init__(
+        self,
+        event: str,
+        truth: Truth,
+        arrivals: Arrivals,
+        memory: Memory,
+        cursor: Cursor,
+        keys: Keys,
+        *,
+        batch_size_max: int = BATCH_SIZE_MAX,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._event = event
+        self._truth = truth
+        self._arrivals = arrivals
+        self._keys = keys
+        self._batch_size_max = batch_size_max
+        self._monotonic = monotonic
+        self.memory = memory
+        self.cursor = cursor
+        self._wishes = Wishes(self.memory.layout)
+        self._attended_at = 0.0
+        self._peeked = self.cursor.arrival
+        self._now = (self.memory.batch_time, monotonic())
+        """(Postgres' clock in microseconds, ours) at the last batch: to guess when to wake, no more."""
+        self.redone = self.reappended = self.gathered = 0
+        """Rare paths taken, for metrics and tests."""
+
+    def attend(self) -> None:
+        """After every (re)connect to the stream, and each second when idle.
+
+        Sees that the stream gives ids above the cursor. Entries at or below the cursor whose key has
+        no decision are appended again, keeping their arrival; the rest is trimmed.
+        """
+        cursor = self.cursor.arrival
+        if self._arrivals.ensure_above(cursor):
+            log.warning("%s: the stream was missing or behind the cursor %s; mended", self._event, cursor)
+        while entries := self._arrivals.below(cursor, count_max=BELOW_MAX):
+            again = undecided(entries, self._truth.known)
+            if again:
+                self.reappended += len(again)
+                self._arrivals.append(again)
+            self._arrivals.trim_through(Arrival(entries[-1][0].decode()))
+        self._attended_at = self._monotonic()
+
+    def announce_reload(self) -> None:
+        """A new owner, or a stream that was away: what was published meanwhile may be missed."""
+        self._publish([reload_seats(self._event)])
+
+    def turn(self) -> None:
+        """Read once, waiting for an arrival, a poke, the next expiry or a second; decide what there is."""
+        if self.memory.policy.state is EventState.PAUSED:
+            self._wait_paused()
+            return
+        entries = self._arrivals.read(
+            self.cursor.arrival, count_max=self._batch_size_max, block_ms=self._wait_ms()
+        )
+        if not entries:
+            self.tick()
+            if self._monotonic() - self._attended_at >= IDLE_MS / 1000:
+                self.attend()
+            return
+        if self.memory.batch_no and was_created(entries):
+            entries = self._gather(entries)
+        try:
+            self._decide(
+                sort_out(entries, self._keys, self._wishes, self._truth.known), entries[-1][0].decode()
+            )
+        except PausedMeanwhile:
+            self.tick()
+        self._arrivals.trim_through(self.cursor.arrival)
+
+    def tick(self) -> None:
+        """A batch without requests, if somebody changed something or a hold ran out."""
+        now, at = self._now
+        guess = now + int((self._monotonic() - at) * 1_000_000)
+        if self._truth.has_facts() or self.memory.due(expiry_now(self.memory, guess)) is not None:
+            self._decide(Sorted(), self.cursor.arrival)
+
+    def _wait_ms(self) -> int:
+        expiry = self.memory.next_expiry()
+        if expiry is None:
+            return IDLE_MS
+        now, at = self._now
+        left_ms = (expiry - now) // 1000 - int((self._monotonic() - at) * 1000)
+        return max(1, min(IDLE_MS, left_ms + 1))
+
+    def _wait_paused(self) -> None:
+        """Requests stay where they are; pokes and new arrivals wake, facts are consumed."""
+        entries = self._arrivals.read(self._peeked, count_max=self._batch_size_max, block_ms=IDLE_MS)
+        if entries:
+            self._peeked = Arrival(entries[-1][0].decode())
+        self.tick()
+        if not entries and self._monotonic() - self._attended_at >= IDLE_MS / 1000:
+            self.attend()
+
+    def _gather(self, entries: list[RawEntry]) -> list[RawEntry]:
+        """The stream was lost: collect what is asked again, so it can go first (law 2)."""
+        self.gathered += 1
+        deadline = self._monotonic() + GATHER_SECONDS
+        while (left := deadline - self._monotonic()) > 0 and len(entries) < GATHER_MAX:
+            after = Arrival(entries[-1][0].decode())
+            block_ms = max(1, int(left * 1000))
+            entries = entries + self._arrivals.read(after, count_max=self._batch_size_max, block_ms=block_ms)
+        log.warning("%s: gathered %d entries after the stream was lost", self._event, len(entries))
+        return entries
+
+    def _decide(self, batch: Sorted, through: str) -> None:
+        """Decide in parts of at most a batch; the cursor moves with the last, so a crash reads all again."""
+        rows: list[Row] = []
+        asks, size = batch.asks, self._batch_size_max
+        for start in range(0, max(1, len(asks)), size):
+            last = start + size >= len(asks)
+            arrival = Arrival(through) if last else self.cursor.arrival
+            rows += self._make_true(asks[start : start + size], arrival)
+        self._publish(answers(self._event, batch, rows))
+
+    def _make_true(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
+        """The ledger rows of `asks`, true in Postgres."""
+        for tried in range(TRIES_MAX):
+            try:
+                return self._attempt(asks, arrival)
+            except ShortWrite as short:
+                self.redone += 1
+                log.warning("%s: batch of %d decided again: %s", self._event, len(asks), short)
+                if tried:
+                    self.memory, self.cursor = self._truth.load()
+        if len(asks) > 1:
+            middle = len(asks) // 2
+            return [
+                *self._make_true(asks[:middle], self.cursor.arrival),
+                *self._make_true(asks[middle:], arrival),
+            ]
+        log.error("%s: ALERT: %s cannot be decided and is answered invalid", self._event, asks)
+        return self._attempt([ask._replace(wish=Wish("undecidable")) for ask in asks], arrival)
+
+    def _attempt(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
+        memory, truth = self.memory, self._truth
+        begun = truth.begin(memory.batch_no, arrival)
+        batch_no = memory.batch_no + 1
+        overlay = Overlay(memory)
+        try:
+            if asks and _pauses(begun.facts):
+                raise PausedMeanwhile
+            decided = decide(memory, overlay, batch_no, begun.batch_time, begun.facts, asks)
+            truth.write(batch_no, begun, arrival, decided)
+        except BaseException:
+            overlay.discard()
+            truth.rollback()
+            raise
+        self._commit(batch_no, overlay)
+        overlay.keep(batch_no, begun.batch_time)
+        self.cursor = self.cursor._replace(batch_no=batch_no, arrival=arrival)
+        self._now = (begun.batch_time, self._monotonic())
+        self._publish([seat_changes(self._event, memory, batch_no, begun.batch_time, decided)])
+        return decided.rows[decided.first_ask :]
+
+    def _commit(self, batch_no: int, overlay: Overlay) -> None:
+        """COMMIT; when no reply comes, the truth says what became of it."""
+        try:
+            self._truth.commit()
+        except OutcomeUnknown:
+            try:
+                became_true = self._truth.committed(batch_no)
+            except BaseException:
+                overlay.discard()
+                raise
+            if not became_true:
+                overlay.discard()
+                raise ShortWrite("the transaction was lost before COMMIT") from None
+
+    def _publish(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Lost messages lose nothing: gateways ask the ledger for what they still wait for."""
+        if messages:
+            try:
+                self._arrivals.publish(messages)
+            except StreamUnavailable as error:
+                log.warning("%s: decisions were not announced: %s", self._event, error)
+
+
+def _pauses(facts: Sequence[Fact]) -> bool:
+    policies = [decode_policy(fact.body) for fact in facts if fact.kind == FactKind.POLICY]
+    return bool(policies) and policies[-1].state is EventState.PAUSED

@@ -1,0 +1,222 @@
+"""What the allocator knows of an event between transactions, and the overlay decisions are made on.
+
+`Memory` is the state after the last known COMMIT. An `Overlay` is one attempt at a batch: it writes
+into memory and remembers what was there, so reading costs nothing extra and `discard` puts
+everything back when the transaction did not become true. Nothing here reads a clock or talks to anyone.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from allocator.layout import Layout
+from store.words import EventState, HoldId, Policy
+
+BLOCKED = -1
+"""In `Memory.hold_of`: the seat is not for sale. 0 means free, anything else names a hold or order."""
+
+
+class Hold:
+    """An active hold in memory. `expires_at` in microseconds moves when lost time is given back."""
+
+    __slots__ = ("areas", "buyer", "expires_at", "seats")
+
+    def __init__(
+        self, buyer: str, seats: tuple[int, ...], areas: tuple[tuple[int, int], ...], expires_at: int
+    ) -> None:
+        self.buyer = buyer
+        self.seats = seats
+        self.areas = areas
+        self.expires_at = expires_at
+
+    @property
+    def quantity(self) -> int:
+        """Seats and standing places together."""
+        return len(self.seats) + sum(quantity for _, quantity in self.areas)
+
+
+class Memory:
+    """One event's state at `batch_no`. Built by `allocator.load`, changed only through an `Overlay`."""
+
+    __slots__ = (
+        "areas_free",
+        "batch_no",
+        "batch_time",
+        "count_by_buyer",
+        "expiries",
+        "free",
+        "hold_of",
+        "holds",
+        "layout",
+        "policy",
+        "reflected",
+        "search_from",
+        "seats_free",
+    )
+
+    def __init__(self, layout: Layout, policy: Policy) -> None:
+        self.layout = layout
+        self.policy = policy
+        self.batch_no = 0
+        self.batch_time = 0
+        self.hold_of = [0] * len(layout.plan.seats)
+        self.free = layout.all_free()
+        self.seats_free = len(layout.plan.seats)
+        self.areas_free = list(layout.area_capacities)
+        self.holds: dict[HoldId, Hold] = {}
+        self.count_by_buyer: dict[str, int] = {}
+        """Seats and places a buyer holds or owns; buyers with none are left out."""
+        self.expiries: list[tuple[int, HoldId]] = []
+        """A heap; an entry counts only while its hold is active and still expires at that time."""
+        self.reflected: frozenset[int] = frozenset()
+        """Facts the loaded tables show already; their lost time is not given back a second time."""
+        self.search_from: dict[tuple[str | None, str | None, int], tuple[int, int]] = {}
+        """Per best-available search, the (range, slot) before which is nothing; emptied by freed seats."""
+
+    def put(self, hold_id: HoldId, hold: Hold) -> None:
+        """Enter an active hold whose seats and places are taken already (loading)."""
+        self.holds[hold_id] = hold
+        heapq.heappush(self.expiries, (hold.expires_at, hold_id))
+
+    def due(self, now: int) -> HoldId | None:
+        """The active hold that ran out first by `now`, or None."""
+        expiry = self.next_expiry()
+        return self.expiries[0][1] if expiry is not None and expiry <= now else None
+
+    def next_expiry(self) -> int | None:
+        """When the next active hold runs out; forgets heap entries that no longer count."""
+        while self.expiries:
+            expires_at, hold_id = self.expiries[0]
+            hold = self.holds.get(hold_id)
+            if hold is not None and hold.expires_at == expires_at:
+                return expires_at
+            heapq.heappop(self.expiries)
+        return None
+
+
+class Overlay:
+    """One attempt at a batch. End it with `keep` (COMMIT is known) or `discard` (it is known not to be)."""
+
+    __slots__ = ("_areas", "_counts", "_extended", "_holds", "_memory", "_policy", "_seats")
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._seats: list[tuple[int, int]] = []
+        self._areas: list[tuple[int, int]] = []
+        self._counts: list[tuple[str, int]] = []
+        self._holds: list[tuple[HoldId, Hold | None]] = []
+        self._policy = memory.policy
+        self._extended: list[tuple[Hold, int]] = []
+
+    def claim(self, hold_id: HoldId, hold: Hold) -> None:
+        """Give free seats and places to a new hold."""
+        memory = self._memory
+        for seat in hold.seats:
+            assert memory.hold_of[seat] == 0, "only free seats are claimed"
+            self._seats.append((seat, 0))
+            memory.hold_of[seat] = hold_id
+            memory.free[memory.layout.slot_of[seat]] = 0
+        memory.seats_free -= len(hold.seats)
+        for area, quantity in hold.areas:
+            self._move_places(area, -quantity)
+        self._holds.append((hold_id, None))
+        memory.holds[hold_id] = hold
+        heapq.heappush(memory.expiries, (hold.expires_at, hold_id))
+        self._count(hold.buyer, hold.quantity)
+
+    def free(self, hold_id: HoldId) -> Hold | None:
+        """Take back what a hold has, if memory still knows it as active; None when it does not."""
+        memory = self._memory
+        hold = memory.holds.pop(hold_id, None)
+        if hold is None:
+            return None
+        self._holds.append((hold_id, hold))
+        for seat in hold.seats:
+            assert memory.hold_of[seat] == hold_id, "a hold frees only seats that still name it"
+            self._seats.append((seat, hold_id))
+            memory.hold_of[seat] = 0
+            memory.free[memory.layout.slot_of[seat]] = 1
+        memory.seats_free += len(hold.seats)
+        if hold.seats:
+            memory.search_from.clear()
+        for area, quantity in hold.areas:
+            self._move_places(area, quantity)
+        self._count(hold.buyer, -hold.quantity)
+        return hold
+
+    def settle(self, hold_id: HoldId) -> Hold | None:
+        """A hold was paid: its seats keep naming it, it no longer expires. None when it is unknown."""
+        hold = self._memory.holds.pop(hold_id, None)
+        if hold is not None:
+            self._holds.append((hold_id, hold))
+        return hold
+
+    def set_policy(self, policy: Policy, *, extend: bool = True) -> None:
+        """Take a new policy; on resume every hold that ran at the pause gets the lost time back."""
+        memory = self._memory
+        paused_at, extend_us = memory.policy.paused_at, policy.holds_extended_us
+        if extend and extend_us and paused_at is not None:
+            for hold in memory.holds.values():
+                if hold.expires_at > paused_at:
+                    self._extended.append((hold, extend_us))
+                    hold.expires_at += extend_us
+            self._rebuild_expiries()
+        memory.policy = policy
+
+    def keep(self, batch_no: int, batch_time: int) -> None:
+        """The transaction is true: this is memory now."""
+        self._memory.batch_no = batch_no
+        self._memory.batch_time = batch_time
+
+    def discard(self) -> None:
+        """The transaction is not true: put everything back as it was."""
+        memory = self._memory
+        memory.policy = self._policy
+        for hold, extend_us in self._extended:
+            hold.expires_at -= extend_us
+        for hold_id, before in reversed(self._holds):
+            if before is None:
+                del memory.holds[hold_id]
+            else:
+                memory.holds[hold_id] = before
+        for seat, hold_before in reversed(self._seats):
+            now_free, was_free = memory.hold_of[seat] == 0, hold_before == 0
+            memory.hold_of[seat] = hold_before
+            memory.free[memory.layout.slot_of[seat]] = was_free
+            memory.seats_free += was_free - now_free
+        for area, free in reversed(self._areas):
+            memory.areas_free[area] = free
+        for buyer, count in reversed(self._counts):
+            if count:
+                memory.count_by_buyer[buyer] = count
+            else:
+                memory.count_by_buyer.pop(buyer, None)
+        memory.search_from.clear()
+        self._rebuild_expiries()
+
+    def _move_places(self, area: int, change: int) -> None:
+        areas_free = self._memory.areas_free
+        self._areas.append((area, areas_free[area]))
+        areas_free[area] += change
+        assert 0 <= areas_free[area] <= self._memory.layout.area_capacities[area], "places within capacity"
+
+    def _count(self, buyer: str, change: int) -> None:
+        counts = self._memory.count_by_buyer
+        before = counts.get(buyer, 0)
+        self._counts.append((buyer, before))
+        if before + change:
+            counts[buyer] = before + change
+        else:
+            counts.pop(buyer, None)
+
+    def _rebuild_expiries(self) -> None:
+        memory = self._memory
+        memory.expiries = [(hold.expires_at, hold_id) for hold_id, hold in memory.holds.items()]
+        heapq.heapify(memory.expiries)
+
+
+def expiry_now(memory: Memory, batch_time: int) -> int:
+    """The time holds expire by: the batch's, or while paused the moment of the pause."""
+    if memory.policy.state is EventState.PAUSED and memory.policy.paused_at is not None:
+        return min(batch_time, memory.policy.paused_at)
+    return batch_time

@@ -1,0 +1,73 @@
+"""What the batch loop needs of the truth. Postgres in production, a virtual store in the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from allocator.decide import Decided, Fact
+from allocator.memory import Memory
+from store.words import Arrival
+
+Key = tuple[str, str]
+"""(buyer, request id)"""
+
+
+class Known(NamedTuple):
+    """A decided key as the ledger has it."""
+
+    arrival: str
+    want: str
+    outcome: str
+    result: str
+
+
+class Begun(NamedTuple):
+    """An open transaction that holds the fence: its clock (microseconds) and the facts it consumed."""
+
+    batch_time: int
+    facts: Sequence[Fact]
+
+
+class Cursor(NamedTuple):
+    """Where an event stands: everything up to `arrival` is decided in batches up to `batch_no`."""
+
+    epoch: int
+    batch_no: int
+    arrival: Arrival
+
+
+class Truth(Protocol):
+    """One owner's connection to one event. Every method may raise `Fenced` or `Unavailable`."""
+
+    def begin(self, after_batch: int, arrival: Arrival) -> Begun:
+        """Open a transaction as batch `after_batch + 1`. Raises `Fenced` when this owner lost the event."""
+        ...
+
+    def write(self, batch_no: int, begun: Begun, arrival: Arrival, decided: Decided) -> None:
+        """Make it true, inside the transaction. Raises `ShortWrite` if less could be written than decided."""
+        ...
+
+    def commit(self) -> None:
+        """Raises `OutcomeUnknown` if no reply came; ask `committed`."""
+        ...
+
+    def rollback(self) -> None:
+        """End the transaction without effect; never raises."""
+        ...
+
+    def committed(self, batch_no: int) -> bool:
+        """After a lost reply: is this batch true? Ends the old connection first, so the answer is final."""
+        ...
+
+    def known(self, keys: Sequence[Key]) -> dict[Key, Known]:
+        """Those of `keys` that are decided."""
+        ...
+
+    def has_facts(self) -> bool:
+        """Whether somebody changed something that is not consumed yet."""
+        ...
+
+    def load(self) -> tuple[Memory, Cursor]:
+        """Memory from the tables, in one snapshot."""
+        ...

@@ -1,0 +1,140 @@
+"""The batch transaction's statements, in the order they run. READ COMMITTED.
+
+Locks are taken in the order every writer keeps: the cursor row (only owners touch it), holds by id,
+seats, area counters. Each WHERE states what the decision assumed; a count below what was decided
+means somebody else changed it first, and the whole batch is rolled back and decided again.
+
+Array parameters are Postgres array literals, cheaper to make than adapted lists.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+FENCE: Final = """
+-- Fence, exactly-once and clock in one compare-and-set. A stale owner, or the same batch sent twice,
+-- finds no row. Locks the cursor row until COMMIT, so a takeover waits for it or ends this backend.
+UPDATE event_cursor
+   SET batch_no = batch_no + 1, arrival = %s, batch_time = greatest(batch_time, clock_timestamp())
+ WHERE event_id = %s AND epoch = %s AND owner = %s AND batch_no = %s
+RETURNING (extract(epoch FROM batch_time) * 1000000)::bigint
+"""
+
+TAKE_FACTS: Final = """
+-- Consumes what others changed and committed before now. What commits later is the next batch's; if
+-- that matters to this one, a conditional write below comes up short.
+DELETE FROM fact
+ WHERE id IN (SELECT id FROM fact WHERE event_id = %s ORDER BY id LIMIT 10000)
+RETURNING id, kind, hold_id, coalesce(body::text, 'null')
+"""
+
+EXPIRE_HOLDS: Final = """
+-- Safe against a payment or release of the same moment: they lock the hold row and leave 'active'.
+WITH due AS (
+  SELECT hold_id FROM hold
+   WHERE event_id = %(event)s AND hold_id = ANY (%(holds)s::bigint[])
+     AND state = 'active' AND expires_at <= to_timestamp(%(now)s / 1000000.0)
+   ORDER BY hold_id FOR UPDATE)
+UPDATE hold SET state = 'expired'
+  FROM due WHERE hold.event_id = %(event)s AND hold.hold_id = due.hold_id
+"""
+
+FREE_SEATS: Final = """
+-- Only seats that still name the hold that ran out. The history row is written by the same statement.
+WITH freed AS (
+  UPDATE seat SET state = 'available', hold_id = NULL
+    FROM unnest(%(seats)s::int[], %(holds)s::bigint[]) AS was (seat_no, hold_id)
+   WHERE seat.event_id = %(event)s AND seat.seat_no = was.seat_no
+     AND seat.state = 'held' AND seat.hold_id = was.hold_id
+  RETURNING seat.seat_no, was.hold_id)
+INSERT INTO seat_history (event_id, seat_no, state, hold_id, by)
+SELECT %(event)s, seat_no, 'available', hold_id, 'expiry' FROM freed
+"""
+
+FREE_HOLD_SEATS: Final = """
+DELETE FROM hold_seat
+ USING unnest(%(seats)s::int[], %(holds)s::bigint[]) AS was (seat_no, hold_id)
+ WHERE hold_seat.event_id = %(event)s AND hold_seat.seat_no = was.seat_no AND hold_seat.hold_id = was.hold_id
+"""
+
+FREE_HOLD_AREAS: Final = """
+DELETE FROM hold_area WHERE event_id = %(event)s AND hold_id = ANY (%(holds)s::bigint[])
+"""
+
+MOVE_AREAS: Final = """
+-- Guarded counters: the CHECK constraints are law 1 for standing places; this keeps them from firing.
+UPDATE area SET held = held + moved.quantity
+  FROM unnest(%(areas)s::int[], %(quantities)s::int[]) AS moved (area_no, quantity)
+ WHERE area.event_id = %(event)s AND area.area_no = moved.area_no
+   AND held + moved.quantity >= 0 AND held + moved.quantity + sold + blocked <= capacity
+"""
+
+CLAIM_HOLDS: Final = """
+INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at)
+SELECT %(event)s, hold_id, buyer, request_id, quantity, to_timestamp(expires_at / 1000000.0)
+  FROM unnest(%(holds)s::bigint[], %(buyers)s::text[], %(requests)s::text[], %(quantities)s::int[],
+              %(expiries)s::bigint[]) AS new (hold_id, buyer, request_id, quantity, expires_at)
+"""
+
+CLAIM_SEATS: Final = """
+-- Only seats that are available now; the row lock decides against a block of the same moment.
+WITH claimed AS (
+  UPDATE seat SET state = 'held', hold_id = wanted.hold_id
+    FROM unnest(%(seats)s::int[], %(holds)s::bigint[]) AS wanted (seat_no, hold_id)
+   WHERE seat.event_id = %(event)s AND seat.seat_no = wanted.seat_no AND seat.state = 'available'
+  RETURNING seat.seat_no, seat.hold_id)
+INSERT INTO seat_history (event_id, seat_no, state, hold_id, by)
+SELECT %(event)s, seat_no, 'held', hold_id, 'allocator' FROM claimed
+"""
+
+CLAIM_HOLD_SEATS: Final = """
+-- Law 1: the primary key refuses a seat that is in another active hold or sale. Firing is an alert.
+INSERT INTO hold_seat (event_id, seat_no, hold_id)
+SELECT %(event)s, seat_no, hold_id
+  FROM unnest(%(seats)s::int[], %(holds)s::bigint[]) AS new (seat_no, hold_id)
+"""
+
+CLAIM_HOLD_AREAS: Final = """
+INSERT INTO hold_area (event_id, hold_id, area_no, quantity)
+SELECT %(event)s, hold_id, area_no, quantity
+  FROM unnest(%(holds)s::bigint[], %(areas)s::int[], %(quantities)s::int[])
+       AS new (hold_id, area_no, quantity)
+"""
+
+WRITE_BATCH: Final = """
+INSERT INTO ledger_batch (event_id, batch_no, epoch, batch_time, arrival, code_version, row_digests, hash)
+VALUES (%s, %s, %s, to_timestamp(%s / 1000000.0), %s, %s, %s, %s)
+"""
+
+COPY_LEDGER: Final = """
+COPY ledger (event_id, batch_no, position, kind, arrival, buyer, request_id, input, outcome, result)
+FROM STDIN
+"""
+
+READ_CURSOR: Final = """
+SELECT epoch, owner, batch_no FROM event_cursor WHERE event_id = %s
+"""
+
+MOVE_LEASE: Final = """
+-- The owner writes through another backend now; a takeover must end that one.
+UPDATE lease
+   SET backend_pid = pg_backend_pid(),
+       backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
+ WHERE event_id = %s AND owner = %s
+"""
+
+LAST_HASH: Final = """
+SELECT hash FROM ledger_batch WHERE event_id = %s AND batch_no = %s
+"""
+
+KNOWN_KEYS: Final = """
+-- Which of these keys are decided, and how. Reads the unique key index of the ledger.
+SELECT asked.buyer, asked.request_id, arrival, input::text, outcome, result::text
+  FROM unnest(%s::text[], %s::text[]) AS asked (buyer, request_id)
+  JOIN ledger USING (buyer, request_id)
+ WHERE event_id = %s AND kind = 'request' AND outcome <> 'conflict'
+"""
+
+HAS_FACTS: Final = """
+SELECT 1 FROM fact WHERE event_id = %s LIMIT 1
+"""

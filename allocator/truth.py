@@ -1,0 +1,243 @@
+"""`Truth` in Postgres: one owner's connection to one event.
+
+A batch is two pipelined round trips, a COPY and a COMMIT, whatever its size. Counts are checked
+against what was decided. What is retried is only what Postgres says may be (deadlock, serialization,
+lock timeout); a constraint that fires is an alert.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg import errors as pg
+
+from allocator import lease, sql
+from allocator.decide import CODE_VERSION, Claim, Decided, Fact
+from allocator.layout import Layout
+from allocator.lease import Owned
+from allocator.load import Connection, load_memory
+from allocator.memory import Hold, Memory
+from allocator.ports import Begun, Cursor, Key, Known
+from store.database import connect
+from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
+from store.ledger import GENESIS, batch_hash, copy_lines
+from store.words import Arrival, HoldId
+
+log = logging.getLogger("onsale.allocator")
+
+Counted = tuple[psycopg.Cursor[Any], int, str]
+"""(a write that ran, how many rows it must have won, what they are)"""
+
+_MAY_RETRY = (pg.DeadlockDetected, pg.SerializationFailure, pg.LockNotAvailable)
+
+
+class PostgresTruth:
+    """See `allocator.ports.Truth`. `conn` is the connection that took the event (`allocator.lease`)."""
+
+    def __init__(
+        self, conn: Connection, database_url: str, event_id: int, owned: Owned, layout: Layout
+    ) -> None:
+        self._conn = conn
+        self._url = database_url
+        self._event_id = event_id
+        self._owned = owned
+        self._layout = layout
+        self._pending = 0
+        self._last_hash: tuple[int, bytes] | None = None
+        self._next_hash = b""
+
+    def close(self) -> None:
+        self._conn.close()
+
+    def give_back(self) -> None:
+        """A planned stop: whoever stands by takes over at once."""
+        lease.give_back(self._conn, self._event_id, self._owned)
+
+    def begin(self, after_batch: int, arrival: Arrival) -> Begun:
+        try:
+            with self._conn.pipeline():
+                fence = self._conn.execute(sql.FENCE, (arrival, self._event_id, *self._owned, after_batch))
+                facts = self._conn.execute(sql.TAKE_FACTS, (self._event_id,))
+        except _MAY_RETRY as error:
+            self.rollback()
+            raise ShortWrite(str(error)) from error
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+        clock = fence.fetchone()
+        if clock is None:
+            self.rollback()
+            raise Fenced
+        rows = sorted(facts.fetchall())
+        return Begun(clock[0], [Fact(*row) for row in rows])
+
+    def write(self, batch_no: int, begun: Begun, arrival: Arrival, decided: Decided) -> None:
+        lines, digests = copy_lines(self._event_id, batch_no, decided.rows)
+        before = self._hash_of(batch_no - 1)
+        self._next_hash = batch_hash(
+            before, batch_no, self._owned.epoch, begun.batch_time, arrival, CODE_VERSION, digests
+        )
+        batch = (
+            self._event_id,
+            batch_no,
+            self._owned.epoch,
+            begun.batch_time,
+            arrival,
+            CODE_VERSION,
+            digests,
+        )
+        expected: list[Counted] = []
+        try:
+            with self._conn.pipeline():
+                expected += self._free(decided.expired, begun.batch_time)
+                expected += self._claim(decided.claims)
+                self._conn.execute(sql.WRITE_BATCH, (*batch, self._next_hash))
+            for cursor, count, what in expected:
+                if cursor.rowcount != count:
+                    raise ShortWrite(f"{what}: {cursor.rowcount} of {count}")
+            if lines:
+                with self._conn.cursor().copy(sql.COPY_LEDGER) as copy:
+                    copy.write(lines)
+        except _MAY_RETRY as error:
+            raise ShortWrite(str(error)) from error
+        except psycopg.IntegrityError as error:
+            log.error("ALERT: a constraint refused batch %d of event %d: %s", batch_no, self._event_id, error)
+            raise ShortWrite(str(error)) from error
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+        self._pending = batch_no
+
+    def commit(self) -> None:
+        try:
+            self._conn.commit()
+        except psycopg.OperationalError as error:
+            raise OutcomeUnknown(str(error)) from error
+        self._last_hash = (self._pending, self._next_hash)
+
+    def rollback(self) -> None:
+        try:
+            self._conn.rollback()
+        except psycopg.Error as error:  # the connection is gone, and the transaction with it
+            log.warning("rollback of event %d: %s", self._event_id, error)
+
+    def committed(self, batch_no: int) -> bool:
+        pid = self._conn.info.backend_pid if not self._conn.closed else 0
+        self._conn.close()
+        self._conn = connect(self._url, f"onsale allocator {self._event_id}")
+        try:
+            if pid:  # a backend we lost sight of may still be about to commit
+                self._conn.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+            self._conn.execute(sql.MOVE_LEASE, (self._event_id, self._owned.owner))
+            row = self._conn.execute(sql.READ_CURSOR, (self._event_id,)).fetchone()
+            self._conn.commit()
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+        assert row is not None, "an event has a cursor row"
+        epoch, owner, at_batch = row
+        if (epoch, owner) != self._owned:
+            raise Fenced
+        self._last_hash = None
+        return bool(at_batch == batch_no)
+
+    def known(self, keys: Sequence[Key]) -> dict[Key, Known]:
+        buyers, request_ids = [buyer for buyer, _ in keys], [request_id for _, request_id in keys]
+        try:
+            rows = self._conn.execute(sql.KNOWN_KEYS, (buyers, request_ids, self._event_id)).fetchall()
+            self._conn.commit()
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+        return {(buyer, request_id): Known(*row) for buyer, request_id, *row in rows}
+
+    def has_facts(self) -> bool:
+        try:
+            row = self._conn.execute(sql.HAS_FACTS, (self._event_id,)).fetchone()
+            self._conn.commit()
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+        return row is not None
+
+    def load(self) -> tuple[Memory, Cursor]:
+        try:
+            return load_memory(self._conn, self._event_id, self._layout)
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+
+    def _hash_of(self, batch_no: int) -> bytes:
+        if batch_no == 0:
+            return GENESIS
+        if self._last_hash is None or self._last_hash[0] != batch_no:
+            row = self._conn.execute(sql.LAST_HASH, (self._event_id, batch_no)).fetchone()
+            assert row is not None, "batches are numbered without gaps"
+            self._last_hash = (batch_no, bytes(row[0]))
+        return self._last_hash[1]
+
+    def _free(self, expired: Sequence[tuple[HoldId, Hold]], batch_time: int) -> list[Counted]:
+        """Statements for holds that ran out, each with the count it must reach."""
+        if not expired:
+            return []
+        pairs = [(seat, hold_id) for hold_id, hold in expired for seat in hold.seats]
+        places = [(hold_id, area, -quantity) for hold_id, hold in expired for area, quantity in hold.areas]
+        holds = _array([hold_id for hold_id, _ in expired])
+        given = {"event": self._event_id, "holds": holds, "now": batch_time}
+        done = [(self._conn.execute(sql.EXPIRE_HOLDS, given), len(expired), "holds that ran out")]
+        if pairs:
+            given = self._seats(pairs)
+            done.append(
+                (self._conn.execute(sql.FREE_SEATS, given), len(pairs), "seats of holds that ran out")
+            )
+            done.append((self._conn.execute(sql.FREE_HOLD_SEATS, given), len(pairs), "hold_seat rows"))
+        if places:
+            given = {"event": self._event_id, "holds": holds}
+            done.append((self._conn.execute(sql.FREE_HOLD_AREAS, given), len(places), "hold_area rows"))
+            done.append(self._move_areas(places))
+        return done
+
+    def _claim(self, claims: Sequence[Claim]) -> list[Counted]:
+        """Statements for new holds, each with the count it must reach."""
+        if not claims:
+            return []
+        pairs = sorted((seat, claim.hold_id) for claim in claims for seat in claim.hold.seats)
+        places = [(claim.hold_id, area, count) for claim in claims for area, count in claim.hold.areas]
+        given: dict[str, object] = {
+            "event": self._event_id,
+            "holds": _array([claim.hold_id for claim in claims]),
+            "buyers": [claim.hold.buyer for claim in claims],
+            "requests": [claim.request_id for claim in claims],
+            "quantities": _array([claim.hold.quantity for claim in claims]),
+            "expiries": _array([claim.hold.expires_at for claim in claims]),
+        }
+        done = [(self._conn.execute(sql.CLAIM_HOLDS, given), len(claims), "holds")]
+        if pairs:
+            seats = self._seats(pairs)
+            done.append((self._conn.execute(sql.CLAIM_SEATS, seats), len(pairs), "seats claimed"))
+            done.append((self._conn.execute(sql.CLAIM_HOLD_SEATS, seats), len(pairs), "hold_seat rows"))
+        if places:
+            done.append(self._move_areas(places))
+            given = {
+                "event": self._event_id,
+                "holds": _array([hold_id for hold_id, _, _ in places]),
+                "areas": _array([area for _, area, _ in places]),
+                "quantities": _array([quantity for _, _, quantity in places]),
+            }
+            done.append((self._conn.execute(sql.CLAIM_HOLD_AREAS, given), len(places), "hold_area rows"))
+        return done
+
+    def _seats(self, pairs: Sequence[tuple[int, HoldId]]) -> dict[str, object]:
+        seats = _array([seat for seat, _ in pairs])
+        return {"event": self._event_id, "seats": seats, "holds": _array([hold_id for _, hold_id in pairs])}
+
+    def _move_areas(self, places: Sequence[tuple[HoldId, int, int]]) -> Counted:
+        moved: dict[int, int] = {}
+        for _, area, quantity in places:
+            moved[area] = moved.get(area, 0) + quantity
+        areas = sorted(moved)
+        quantities = _array([moved[area] for area in areas])
+        given = {"event": self._event_id, "areas": _array(areas), "quantities": quantities}
+        return self._conn.execute(sql.MOVE_AREAS, given), len(areas), "area counters"
+
+
+def _array(numbers: Sequence[int]) -> str:
+    """A Postgres array literal."""
+    return "{" + ",".join(map(str, numbers)) + "}"

@@ -1,0 +1,126 @@
+"""One event on one worker: stand by with a warm memory, take over, own, hand over.
+
+A thread per event; a process per `python -m allocator`. Whatever ends an ownership (fenced, Postgres
+away, a bug) leads back to standing by with memory loaded from Postgres, never on with doubtful memory.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+import psycopg
+
+from allocator import lease
+from allocator.lease import Owned
+from allocator.load import Connection, load_keys, load_layout, load_memory
+from allocator.loop import BatchLoop
+from allocator.ports import Cursor
+from allocator.replay import Follower
+from allocator.truth import PostgresTruth
+from store.database import connect
+from store.errors import Fenced, StreamUnavailable, Unavailable
+from store.stream.redis_stream import RedisArrivals
+from store.stream.redis_stream import connect as connect_stream
+
+log = logging.getLogger("onsale.allocator")
+
+LOOK_SECONDS = 0.15
+"""How often a standby looks at the lease and follows the ledger."""
+AWAY_SECONDS = 0.3
+"""Pause between tries while an engine is away."""
+STUCK_SECONDS = 10.0
+"""An owner whose loop has not turned for so long is not renewed."""
+
+
+class EventWorker(threading.Thread):
+    """Works for one event until `stop`. `owned` tells the renewer what to renew."""
+
+    def __init__(self, database_url: str, redis_url: str, event_id: int, slug: str, worker: str) -> None:
+        super().__init__(name=f"allocator-{slug}", daemon=True)
+        self._database_url = database_url
+        self._redis_url = redis_url
+        self._event_id = event_id
+        self._slug = slug
+        self._worker = worker
+        self._stop_asked = threading.Event()
+        self._turned_at = 0.0
+        self.owned: Owned | None = None
+
+    def stop(self) -> None:
+        """Finish the batch under way and give the lease back."""
+        self._stop_asked.set()
+
+    def attends(self) -> bool:
+        """Whether this worker owns the event and its loop turns."""
+        return self.owned is not None and time.monotonic() - self._turned_at < STUCK_SECONDS
+
+    def run(self) -> None:
+        while not self._stop_asked.is_set():
+            try:
+                with connect(self._database_url, f"onsale allocator {self._slug}") as conn:
+                    self._live(conn)
+            except Fenced:
+                log.warning("%s: another worker owns the event now; standing by", self._slug)
+            except (Unavailable, psycopg.OperationalError) as error:
+                log.warning("%s: %s; trying again", self._slug, error)
+                self._stop_asked.wait(AWAY_SECONDS)
+            except Exception:
+                log.exception("%s: ALERT: the allocator stopped; loading anew", self._slug)
+                self._stop_asked.wait(AWAY_SECONDS)
+            finally:
+                self.owned = None
+
+    def _live(self, conn: Connection) -> None:
+        follower, cursor = self._load(conn)
+        owned = None
+        while owned is None:
+            seen = lease.look(conn, self._event_id)
+            if seen.free:
+                owned = lease.take(conn, self._event_id, seen, self._worker)
+                continue
+            if follower.catch_up() is not None:
+                log.error("%s: ALERT: standby and ledger disagree; loading anew", self._slug)
+                follower, cursor = self._load(conn)
+            if self._stop_asked.wait(LOOK_SECONDS):
+                return
+        self._turned_at = time.monotonic()
+        self.owned = owned
+        if follower.catch_up() is not None:
+            follower, cursor = self._load(conn)
+        now = Cursor(owned.epoch, follower.memory.batch_no, follower.arrival or cursor.arrival)
+        log.info("%s: owner since epoch %d, batch %d", self._slug, *now[:2])
+        truth = PostgresTruth(conn, self._database_url, self._event_id, owned, follower.memory.layout)
+        self._own(truth, follower, now)
+
+    def _load(self, conn: Connection) -> tuple[Follower, Cursor]:
+        layout = load_layout(conn, self._event_id)
+        memory, cursor = load_memory(conn, self._event_id, layout)
+        # keys after memory: a batch in between is in both, and a key too many is only a suspicion
+        return Follower(conn, self._event_id, memory, load_keys(conn, self._event_id)), cursor
+
+    def _own(self, truth: PostgresTruth, follower: Follower, cursor: Cursor) -> None:
+        client = connect_stream(self._redis_url)
+        try:
+            arrivals = RedisArrivals(client, self._slug)
+            loop = BatchLoop(self._slug, truth, arrivals, follower.memory, cursor, follower.keys)
+            attended = False
+            while not self._stop_asked.is_set():
+                self._turned_at = time.monotonic()
+                try:
+                    if not attended:
+                        loop.attend()
+                        loop.announce_reload()
+                        attended = True
+                    loop.turn()
+                except StreamUnavailable as error:
+                    log.warning("%s: %s; holds still expire", self._slug, error)
+                    attended = False
+                    loop.tick()
+                    self._stop_asked.wait(AWAY_SECONDS)
+            truth.give_back()
+            log.info("%s: handed over at batch %d", self._slug, loop.cursor.batch_no)
+        finally:
+            client.close()
+            truth.close()

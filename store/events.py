@@ -1,0 +1,320 @@
+"""Events as operators change them: made, opened, paused, resumed, closed, and their policy.
+
+Each function is one short transaction on the connection it is given (a savepoint where the caller
+has one open). What decisions depend on reaches the allocator as a `policy` fact in the same
+transaction, so the ledger can say under which policy each decision was made. Lock order, as for all
+writers: event row, cursor row, holds by id, seats.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import msgspec
+import psycopg
+from msgspec import Struct
+from psycopg.rows import kwargs_row, tuple_row
+
+from store.errors import BadRequest, Conflicted, NotFound, Unavailable
+from store.plan import Plan
+from store.venues.rows import load_plan
+from store.words import EventId, EventState, FactKind, Micros, Policy
+
+Conn = psycopg.Connection[Any]
+
+SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+SLUG_RULE = "1 to 64 of a-z, 0-9 and -, not beginning or ending with -"
+NAME_LENGTH_MAX = 200
+HOLD_TTL_SECONDS_MAX = 86_400
+SEATS_PER_BUYER_MAX = 1_000
+LOCK_WAIT_SECONDS_MAX = 5
+EVENTS_MAX = 1_000
+"""Most events a listing names, newest first."""
+
+TRANSITIONS: dict[EventState, tuple[EventState, ...]] = {
+    EventState.DRAFT: (EventState.LOBBY, EventState.OPEN),
+    EventState.LOBBY: (EventState.OPEN,),
+    EventState.OPEN: (EventState.PAUSED, EventState.CLOSED),
+    EventState.PAUSED: (EventState.OPEN, EventState.CLOSED),
+    EventState.CLOSED: (),
+}
+
+
+class Event(Struct, frozen=True):
+    """An event's row."""
+
+    id: int
+    slug: str
+    name: str
+    venue_id: int
+    state: EventState
+    opens_at: datetime | None
+    paused_at: datetime | None
+    hold_ttl_seconds: int
+    seats_per_buyer_max: int
+    fast_gate: bool
+    created_at: datetime
+
+
+_COLUMNS = ", ".join(Event.__struct_fields__)
+_READ = f"SELECT {_COLUMNS} FROM event WHERE slug = %s"
+_READ_LOCKED = _READ + " FOR UPDATE"  # one operator at a time changes an event
+_LIST = f"SELECT {_COLUMNS} FROM event ORDER BY id DESC LIMIT {EVENTS_MAX}"
+
+_INSERT_EVENT = """
+INSERT INTO event (slug, name, venue_id, hold_ttl_seconds, seats_per_buyer_max, fast_gate, opens_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING id
+"""
+_INSERT_SEATS = "INSERT INTO seat (event_id, seat_no) SELECT %s, generate_series(0, %s - 1)"
+_INSERT_AREAS = """
+INSERT INTO area (event_id, area_no, capacity)
+SELECT %s, ordinality - 1, capacity FROM unnest(%s::int[]) WITH ORDINALITY AS t (capacity, ordinality)
+"""
+_INSERT_FACT = "INSERT INTO fact (event_id, kind, body) VALUES (%s, %s, %s)"
+_SET_STATE = """
+UPDATE event SET state = %(to)s, paused_at = CASE WHEN %(to)s = 'paused' THEN clock_timestamp() END
+WHERE id = %(event)s
+"""
+_SET_POLICY = """
+UPDATE event SET hold_ttl_seconds = coalesce(%s, hold_ttl_seconds),
+                 seats_per_buyer_max = coalesce(%s, seats_per_buyer_max),
+                 fast_gate = coalesce(%s, fast_gate)
+WHERE id = %s
+"""
+_READ_POLICY = """
+SELECT state, hold_ttl_seconds, seats_per_buyer_max, (extract(epoch FROM paused_at) * 1000000)::bigint
+FROM event WHERE id = %s
+"""
+
+# Locks the cursor, so no batch is under way: its holds are committed and get the time back like all
+# others, and the next batch consumes the fact before it decides.
+_LOCK_CURSOR = "SELECT 1 FROM event_cursor WHERE event_id = %s FOR UPDATE"
+_PAUSED_FOR_US = """
+SELECT (extract(epoch FROM clock_timestamp() - paused_at) * 1000000)::bigint FROM event WHERE id = %s
+"""
+# Locks the holds that ran at the pause, in the order every writer uses.
+_LOCK_HOLDS = """
+SELECT 1 FROM hold JOIN event ON event.id = hold.event_id
+WHERE event.id = %s AND hold.state = 'active' AND hold.expires_at > event.paused_at
+ORDER BY hold.hold_id FOR UPDATE OF hold
+"""
+# Whole microseconds, so the table and the allocator's memory agree to the last digit.
+_EXTEND_HOLDS = """
+UPDATE hold SET expires_at = hold.expires_at + %s * interval '1 microsecond'
+FROM event
+WHERE event.id = %s AND hold.event_id = event.id
+  AND hold.state = 'active' AND hold.expires_at > event.paused_at
+"""
+
+
+def create_event(
+    conn: Conn,
+    slug: str,
+    name: str,
+    venue_id: int,
+    plan: Plan,
+    *,
+    hold_ttl_seconds: int = 480,
+    seats_per_buyer_max: int = 8,
+    fast_gate: bool = True,
+    opens_at: datetime | None = None,
+) -> int:
+    """Make a draft event with a row for every seat and area of `plan`, and return its id.
+
+    Raises `BadRequest` for a value out of bounds, `NotFound` for no such venue, `Conflicted` for a slug
+    that is taken.
+    """
+    _check(SLUG.fullmatch(slug) is not None, "slug", SLUG_RULE)
+    _check(
+        0 < len(name.strip()) <= NAME_LENGTH_MAX and name.isprintable(),
+        "name",
+        f"1 to {NAME_LENGTH_MAX} printable characters",
+    )
+    _check(opens_at is None or opens_at.tzinfo is not None, "opens_at", "a time with its offset from UTC")
+    _check_policy(hold_ttl_seconds, seats_per_buyer_max)
+    try:
+        with _transaction(conn):
+            if conn.execute("SELECT 1 FROM venue WHERE id = %s", (venue_id,)).fetchone() is None:
+                raise NotFound("unknown_venue", f"There is no venue {venue_id}. Import or make one first.")
+            values = (
+                slug,
+                name.strip(),
+                venue_id,
+                hold_ttl_seconds,
+                seats_per_buyer_max,
+                fast_gate,
+                opens_at,
+            )
+            event = int(_one(conn, _INSERT_EVENT, values))
+            conn.execute(_INSERT_SEATS, (event, len(plan.seats)))
+            conn.execute(_INSERT_AREAS, (event, [area.capacity for area in plan.areas]))
+            conn.execute("INSERT INTO event_cursor (event_id) VALUES (%s)", (event,))
+            conn.execute("INSERT INTO lease (event_id) VALUES (%s)", (event,))
+            _tell_allocator(conn, event)
+    except psycopg.errors.UniqueViolation as error:
+        raise Conflicted(
+            "event_exists", f"There is an event {slug!r} already. Choose another name."
+        ) from error
+    with _transaction(conn):  # without statistics the batch's unnest join gets a bad plan
+        conn.execute("ANALYZE seat")
+    return event
+
+
+def find_venue(conn: Conn, slug: str) -> tuple[int, Plan]:
+    """A venue's id and plan, as `create_event` takes them; raises `NotFound` naming those there are."""
+    with conn.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute("SELECT id FROM venue WHERE slug = %s", (slug,)).fetchone()
+        if row is not None:
+            return int(row[0]), load_plan(conn, int(row[0]))
+        there = cursor.execute("SELECT slug FROM venue ORDER BY id DESC LIMIT 10").fetchall()
+    known = f"There are: {', '.join(one for (one,) in there)}." if there else "Import or make one first."
+    raise NotFound("unknown_venue", f"There is no venue {slug!r}. {known}")
+
+
+def set_state(
+    conn: Conn, slug: str, to: EventState, *, leaving: tuple[EventState, ...] | None = None
+) -> Event:
+    """Open, pause, resume (open again) or close an event; with `leaving`, only out of one of these states.
+
+    Leaving a pause gives every hold that ran when it began the lost time back. Raises `NotFound`,
+    `Conflicted` (event_state) for a change the state does not allow, `Unavailable` when locked too long.
+    """
+    with _transaction(conn):
+        event = _locked(conn, slug)
+        if to not in TRANSITIONS[event.state] or (leaving is not None and event.state not in leaving):
+            raise Conflicted("event_state", _not_allowed(event, to, leaving))
+        extended_us = _give_time_back(conn, event.id) if event.state is EventState.PAUSED else 0
+        conn.execute(_SET_STATE, {"to": to.value, "event": event.id})
+        _tell_allocator(conn, event.id, holds_extended_us=extended_us)
+        return get_event(conn, slug)
+
+
+def set_policy(
+    conn: Conn,
+    slug: str,
+    *,
+    hold_ttl_seconds: int | None = None,
+    seats_per_buyer_max: int | None = None,
+    fast_gate: bool | None = None,
+) -> Event:
+    """Change what is given, for requests decided from now on; running holds keep their time.
+
+    Raises `NotFound`, and `BadRequest` for a value out of bounds.
+    """
+    _check_policy(hold_ttl_seconds, seats_per_buyer_max)
+    with _transaction(conn):
+        event = _locked(conn, slug)
+        conn.execute(_SET_POLICY, (hold_ttl_seconds, seats_per_buyer_max, fast_gate, event.id))
+        # no decision depends on the fast gate; gateways read it from the event
+        if hold_ttl_seconds is not None or seats_per_buyer_max is not None:
+            _tell_allocator(conn, event.id)
+        return get_event(conn, slug)
+
+
+def get_event(conn: Conn, slug: str) -> Event:
+    """The event of that slug; raises `NotFound`."""
+    return _read(conn, _READ, slug)
+
+
+def list_events(conn: Conn) -> list[Event]:
+    """Events, newest first, at most `EVENTS_MAX`."""
+    with conn.cursor(row_factory=kwargs_row(_event)) as cursor:
+        return cursor.execute(_LIST).fetchall()
+
+
+def load_policy(conn: Conn, event_id: int) -> Policy:
+    """The policy an event has now; raises `NotFound`.
+
+    Facts the allocator has not consumed yet are in it already.
+    """
+    row = conn.cursor(row_factory=tuple_row).execute(_READ_POLICY, (event_id,)).fetchone()
+    if row is None:
+        raise NotFound("unknown_event", f"There is no event number {event_id}.")
+    state, hold_ttl_seconds, seats_per_buyer_max, paused_at = row
+    return Policy(
+        state=EventState(state),
+        hold_ttl_seconds=hold_ttl_seconds,
+        seats_per_buyer_max=seats_per_buyer_max,
+        paused_at=None if paused_at is None else Micros(paused_at),
+    )
+
+
+@contextmanager
+def _transaction(conn: Conn) -> Iterator[None]:
+    try:
+        with conn.transaction():
+            conn.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_SECONDS_MAX}s'")
+            yield
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
+        raise Unavailable(
+            "The event is being changed by somebody else; nothing was changed. Try again."
+        ) from error
+
+
+def _give_time_back(conn: Conn, event_id: int) -> int:
+    conn.execute(_LOCK_CURSOR, (event_id,))
+    conn.execute(_LOCK_HOLDS, (event_id,))
+    paused_for_us = int(_one(conn, _PAUSED_FOR_US, (event_id,)))
+    conn.execute(_EXTEND_HOLDS, (paused_for_us, event_id))
+    return paused_for_us
+
+
+def _tell_allocator(conn: Conn, event_id: int, *, holds_extended_us: int = 0) -> None:
+    policy = load_policy(conn, EventId(event_id))
+    if holds_extended_us:
+        policy = msgspec.structs.replace(policy, holds_extended_us=holds_extended_us)
+    body = msgspec.json.encode(policy).decode()
+    conn.execute(_INSERT_FACT, (event_id, FactKind.POLICY.value, body))
+
+
+def _locked(conn: Conn, slug: str) -> Event:
+    return _read(conn, _READ_LOCKED, slug)
+
+
+def _read(conn: Conn, statement: str, slug: str) -> Event:
+    with conn.cursor(row_factory=kwargs_row(_event)) as cursor:
+        event = cursor.execute(statement, (slug,)).fetchone()
+    if event is None:
+        raise NotFound("unknown_event", f"There is no event {slug!r}. List them to see which there are.")
+    return event
+
+
+def _event(**columns: Any) -> Event:
+    return Event(**(columns | {"state": EventState(columns["state"])}))
+
+
+def _one(conn: Conn, statement: str, values: tuple[object, ...]) -> Any:
+    row = conn.cursor(row_factory=tuple_row).execute(statement, values).fetchone()
+    assert row is not None, "the statement returns exactly one row"
+    return row[0]
+
+
+def _not_allowed(event: Event, to: EventState, leaving: tuple[EventState, ...] | None) -> str:
+    allowed = " or ".join(TRANSITIONS[event.state])
+    here = f"Event {event.slug!r} is {event.state}"
+    if to is event.state:
+        here += " already"
+    elif to in TRANSITIONS[event.state] and leaving is not None:
+        here += f", not {' or '.join(leaving)}"
+    return f"{here}; from there it can become {allowed}." if allowed else f"{here}; that is final."
+
+
+def _check(holds: bool, field: str, wanted: str) -> None:
+    if not holds:
+        raise BadRequest("invalid_event", f"{field} must be {wanted}.")
+
+
+def _check_policy(hold_ttl_seconds: int | None, seats_per_buyer_max: int | None) -> None:
+    ttl, seats = hold_ttl_seconds, seats_per_buyer_max
+    _check(
+        ttl is None or 1 <= ttl <= HOLD_TTL_SECONDS_MAX, "hold_ttl_seconds", f"1 to {HOLD_TTL_SECONDS_MAX}"
+    )
+    _check(
+        seats is None or 1 <= seats <= SEATS_PER_BUYER_MAX,
+        "seats_per_buyer_max",
+        f"1 to {SEATS_PER_BUYER_MAX}",
+    )

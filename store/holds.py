@@ -1,0 +1,232 @@
+"""A holder's own writes: release a hold, confirm (buy) it. Conditional writes, one short transaction.
+
+Both may only free or finalise (claims of free seats exist only in the stream), both insert the
+fact the allocator must consume in the same transaction, and both are idempotent. Law 6 is the
+buyer in every WHERE; somebody else's hold looks like no hold at all. Whoever calls these pokes the
+stream afterwards, so the allocator wakes.
+
+Lock order, as for all writers: the hold, its seats by number, its areas by number. Until the hold
+row is locked nothing else is touched, so an expiry or a payment of the same moment waits there and
+then finds the state changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+import psycopg
+from msgspec import json
+
+from store.errors import Conflicted, NotFound, Unavailable
+from store.words import FactKind, HoldState
+
+Conn = psycopg.AsyncConnection[tuple[Any, ...]]
+
+TRIES_MAX: Final = 4
+"""Once, and at most three times again after 40P01, 40001 or 55P03."""
+LOCK_WAIT_MS_MAX: Final = 1_000
+RETRY_SECONDS_MAX: Final = 0.1
+
+PAY: Final = """
+-- Locks the hold row. Only its holder, only while it runs: by Postgres' clock, and while the event is
+-- paused by the moment it was paused. After a wait for the lock the WHERE is checked again on the new row.
+UPDATE hold SET state = 'paid', paid_at = clock_timestamp()
+  FROM event
+ WHERE event.id = hold.event_id AND hold.event_id = %(event)s AND hold.hold_id = %(hold)s
+   AND hold.buyer = %(buyer)s AND hold.state = 'active'
+   AND hold.expires_at > coalesce(event.paused_at, clock_timestamp())
+RETURNING hold.quantity
+"""
+
+GIVE_BACK: Final = """
+-- Locks the hold row. Its time does not matter: whatever ran out only loses what it would lose anyway.
+UPDATE hold SET state = 'released'
+ WHERE event_id = %(event)s AND hold_id = %(hold)s AND buyer = %(buyer)s AND state = 'active'
+RETURNING quantity
+"""
+
+READ_HOLD: Final = """
+SELECT state FROM hold WHERE event_id = %(event)s AND hold_id = %(hold)s AND buyer = %(buyer)s
+"""
+
+SEATS_DECIDED: Final = """
+-- A hold's id is where its decision stands in the ledger, and that names its seats.
+SELECT result::text FROM ledger
+ WHERE event_id = %(event)s AND batch_no = %(hold)s::bigint >> 16 AND position = %(hold)s::bigint & 65535
+"""
+
+LOCK_SEATS: Final = """
+-- The hold's seats, locked by number. `hold_seat` is read by its key: the seats of this event that the
+-- ledger names, or without that knowledge all of this event's.
+SELECT seat.seat_no FROM hold_seat JOIN seat USING (event_id, seat_no)
+ WHERE hold_seat.event_id = %(event)s AND hold_seat.hold_id = %(hold)s
+   AND seat.state = 'held' AND seat.hold_id = %(hold)s {among}
+ ORDER BY seat.seat_no FOR UPDATE OF seat
+"""
+_AMONG: Final = "AND hold_seat.seat_no = ANY (%(among)s::int[]) AND seat.seat_no = ANY (%(among)s::int[])"
+
+SELL_SEATS: Final = """
+-- The rows are locked and were 'held' by this hold; the condition says so once more. History in the same statement.
+WITH changed AS (
+  UPDATE seat SET state = 'sold'
+   WHERE event_id = %(event)s AND seat_no = ANY (%(seats)s::int[]) AND state = 'held' AND hold_id = %(hold)s
+  RETURNING seat_no)
+INSERT INTO seat_history (event_id, seat_no, state, hold_id, by)
+SELECT %(event)s, seat_no, 'sold', %(hold)s, 'buyer' FROM changed
+"""
+
+FREE_SEATS: Final = """
+-- As SELL_SEATS, the other way.
+WITH changed AS (
+  UPDATE seat SET state = 'available', hold_id = NULL
+   WHERE event_id = %(event)s AND seat_no = ANY (%(seats)s::int[]) AND state = 'held' AND hold_id = %(hold)s
+  RETURNING seat_no)
+INSERT INTO seat_history (event_id, seat_no, state, hold_id, by)
+SELECT %(event)s, seat_no, 'available', %(hold)s, 'buyer' FROM changed
+"""
+
+FREE_HOLD_SEATS: Final = """
+DELETE FROM hold_seat
+ WHERE event_id = %(event)s AND seat_no = ANY (%(seats)s::int[]) AND hold_id = %(hold)s
+"""
+
+LOCK_AREAS: Final = """
+-- The hold's places, their counters locked by area number.
+SELECT area_no, quantity FROM hold_area JOIN area USING (event_id, area_no)
+ WHERE event_id = %(event)s AND hold_id = %(hold)s
+ ORDER BY area_no FOR UPDATE OF area
+"""
+
+SELL_PLACES: Final = """
+-- Guarded by the CHECKs on the counters; `hold_area` rows of a paid hold stay.
+UPDATE area SET held = held - hold_area.quantity, sold = sold + hold_area.quantity
+  FROM hold_area
+ WHERE area.event_id = %(event)s AND hold_area.event_id = %(event)s AND hold_area.hold_id = %(hold)s
+   AND area.area_no = hold_area.area_no
+"""
+
+FREE_PLACES: Final = """
+WITH given_back AS (
+  DELETE FROM hold_area WHERE event_id = %(event)s AND hold_id = %(hold)s RETURNING area_no, quantity)
+UPDATE area SET held = held - given_back.quantity
+  FROM given_back WHERE area.event_id = %(event)s AND area.area_no = given_back.area_no
+"""
+
+INSERT_FACT: Final = "INSERT INTO fact (event_id, kind, hold_id) VALUES (%(event)s, %(kind)s, %(hold)s)"
+
+_RETRIED = (
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.SerializationFailure,
+    psycopg.errors.LockNotAvailable,
+)
+_decode_result = json.Decoder(dict[str, Any]).decode
+SeatNumbers = Mapping[str, int]
+"""guid → seat number of the event's plan"""
+
+
+async def confirm(
+    connection: Conn, event_id: int, hold_id: int, buyer: str, numbers: SeatNumbers | None = None
+) -> HoldState:
+    """Buy a hold: PAID, however often it is asked for.
+
+    Raises `NotFound` (hold_not_found) for no such hold of this buyer, `Conflicted` (hold_expired,
+    hold_released) when it is over. With `numbers` the seats are found by key instead of among all
+    held seats of the event.
+    """
+
+    async def attempt() -> HoldState:
+        values = {"event": event_id, "hold": hold_id, "buyer": buyer, "kind": FactKind.PAID.value}
+        quantity = await _quantity(connection, PAY, values)
+        if quantity is None:
+            state = await _state(connection, values)
+            if state is HoldState.PAID:
+                return state
+            if state is HoldState.RELEASED:
+                raise Conflicted("hold_released", "This hold was given back. Ask for the seats again.")
+            raise Conflicted("hold_expired", "This hold ran out. Ask for the seats again.")
+        seats = await _lock(connection, values, quantity, numbers)
+        sold = await connection.execute(SELL_SEATS, values | {"seats": seats})
+        assert sold.rowcount == len(seats), "the seats are locked, so all of them become sold"
+        await connection.execute(SELL_PLACES, values)
+        await connection.execute(INSERT_FACT, values)
+        return HoldState.PAID
+
+    return await _in_transaction(connection, attempt)
+
+
+async def release(
+    connection: Conn, event_id: int, hold_id: int, buyer: str, numbers: SeatNumbers | None = None
+) -> HoldState:
+    """Give a hold back: RELEASED, however often it is asked for; EXPIRED when it ran out before.
+
+    Raises `NotFound` (hold_not_found) for no such hold of this buyer, `Conflicted` (hold_paid) for an order.
+    """
+
+    async def attempt() -> HoldState:
+        values = {"event": event_id, "hold": hold_id, "buyer": buyer, "kind": FactKind.RELEASED.value}
+        quantity = await _quantity(connection, GIVE_BACK, values)
+        if quantity is None:
+            state = await _state(connection, values)
+            if state is HoldState.PAID:
+                raise Conflicted("hold_paid", "This hold is bought; an order is refunded, not released.")
+            return state
+        seats = await _lock(connection, values, quantity, numbers)
+        freed = await connection.execute(FREE_SEATS, values | {"seats": seats})
+        assert freed.rowcount == len(seats), "the seats are locked, so all of them become available"
+        gone = await connection.execute(FREE_HOLD_SEATS, values | {"seats": seats})
+        assert gone.rowcount == len(seats), "a held seat has exactly one hold_seat row"
+        await connection.execute(FREE_PLACES, values)
+        await connection.execute(INSERT_FACT, values)
+        return HoldState.RELEASED
+
+    return await _in_transaction(connection, attempt)
+
+
+async def _quantity(connection: Conn, statement: str, values: Mapping[str, object]) -> int | None:
+    row = await (await connection.execute(statement, values)).fetchone()
+    return None if row is None else int(row[0])
+
+
+async def _state(connection: Conn, values: Mapping[str, object]) -> HoldState:
+    row = await (await connection.execute(READ_HOLD, values)).fetchone()
+    if row is None:
+        raise NotFound("hold_not_found", "You have no such hold.")
+    return HoldState(row[0])
+
+
+async def _lock(
+    connection: Conn, values: Mapping[str, object], quantity: int, numbers: SeatNumbers | None
+) -> list[int]:
+    """Locks the hold's seats and areas; they must be exactly what the hold counts."""
+    among = None if numbers is None else await _seats_decided(connection, values, numbers)
+    statement = LOCK_SEATS.format(among="" if among is None else _AMONG)
+    rows = await (await connection.execute(statement, dict(values) | {"among": among})).fetchall()
+    places = await (await connection.execute(LOCK_AREAS, values)).fetchall()
+    found = len(rows) + sum(count for _, count in places)
+    assert found == quantity, f"hold {values['hold']} counts {quantity} but {found} seats and places name it"
+    return [row[0] for row in rows]
+
+
+async def _seats_decided(
+    connection: Conn, values: Mapping[str, object], numbers: SeatNumbers
+) -> list[int] | None:
+    row = await (await connection.execute(SEATS_DECIDED, values)).fetchone()
+    if row is None:
+        return None
+    return [numbers[guid] for guid in _decode_result(row[0]).get("seats", ())]
+
+
+async def _in_transaction(connection: Conn, attempt: Callable[[], Awaitable[HoldState]]) -> HoldState:
+    for tries in range(1, TRIES_MAX + 1):
+        try:
+            async with connection.transaction():
+                await connection.execute(f"SET LOCAL lock_timeout = {LOCK_WAIT_MS_MAX}")
+                return await attempt()
+        except _RETRIED as error:
+            if tries == TRIES_MAX:
+                raise Unavailable("The hold is being changed by somebody else. Try again.") from error
+            await asyncio.sleep(random.uniform(0, RETRY_SECONDS_MAX * tries))
+    raise AssertionError("the last try returns or raises")

@@ -1,0 +1,186 @@
+"""What gateways read of the truth: decisions by key, the cursor, events, plans, the seat map.
+
+Async and read-only, each function one round trip on the connection it is given but `seat_map`,
+which is one REPEATABLE READ snapshot. `open_pool` bounds everything: connections, the queue for
+one, and how long a statement or a lock may take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from msgspec import Struct
+from psycopg_pool import AsyncConnectionPool
+
+from store.errors import NotFound
+from store.wire import decision_frame
+from store.words import Arrival, EventState, Micros
+
+Conn = psycopg.AsyncConnection[tuple[Any, ...]]
+Pool = AsyncConnectionPool[Conn]
+Key = tuple[str, str]
+"""(buyer, request id)"""
+
+KEYS_MAX = 500
+"""Most keys one look-up asks for; callers chunk."""
+EVENTS_MAX = 1_000
+STATEMENT_TIMEOUT_MS = 5_000
+LOCK_TIMEOUT_MS = 1_000
+CONNECTION_WAIT_SECONDS_MAX = 2.0
+WAITING_MAX = 200
+
+
+class EventRow(Struct, frozen=True):
+    """An event as gateways need it; `opens_at` in microseconds."""
+
+    id: int
+    slug: str
+    name: str
+    venue_id: int
+    state: EventState
+    hold_ttl_seconds: int
+    seats_per_buyer_max: int
+    fast_gate: bool
+    opens_at: Micros | None
+
+
+class Decided(Struct, frozen=True):
+    """A decision the ledger has: the content it was for, and the frame every client gets."""
+
+    want: str
+    arrival: Arrival
+    frame: bytes
+
+
+class Cursor(Struct, frozen=True):
+    arrival: Arrival
+    batch_no: int
+
+
+class SeatMap(Struct, frozen=True):
+    """Every seat at one moment: one letter a seat (a, h, s, b) in plan order."""
+
+    batch_no: int
+    now: Micros
+    """Postgres' clock at the snapshot."""
+    states: str
+    held_until: list[tuple[int, int]]
+    """(seat number, expires_at in microseconds)"""
+    areas_free: list[int]
+
+
+def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
+    """A bounded pool, to be opened by its user. Who finds no connection in time gets `PoolTimeout`."""
+
+    async def configure(connection: Conn) -> None:
+        await connection.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
+        await connection.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS}")
+
+    return AsyncConnectionPool(
+        url,
+        kwargs={"autocommit": True, "application_name": "onsale gateway", "connect_timeout": 3},
+        min_size=size_min,
+        max_size=size_max,
+        max_waiting=WAITING_MAX,
+        timeout=CONNECTION_WAIT_SECONDS_MAX,
+        reconnect_timeout=0.0,  # never give up and never wait long: each caller's own time-out decides
+        configure=configure,
+        check=AsyncConnectionPool.check_connection,
+        open=False,
+    )
+
+
+# One index probe a key: LIMIT keeps the planner from flattening the join into a scan of the ledger.
+# The partial index `ledger_key` holds exactly the rows that are a key's one decision.
+DECISIONS = """
+SELECT asked.buyer, asked.request_id, found.input, found.arrival, found.outcome, found.result
+  FROM unnest(%s::text[], %s::text[]) AS asked (buyer, request_id)
+ CROSS JOIN LATERAL (
+   SELECT input::text, arrival, outcome, result::text FROM ledger
+    WHERE event_id = %s AND buyer = asked.buyer AND request_id = asked.request_id
+      AND kind = 'request' AND outcome <> 'conflict'
+    LIMIT 1) AS found
+"""
+
+_EVENT = """
+SELECT id, slug, name, venue_id, state, hold_ttl_seconds, seats_per_buyer_max, fast_gate,
+       (extract(epoch FROM opens_at) * 1000000)::bigint
+  FROM event
+"""
+READ_EVENT = _EVENT + " WHERE slug = %s"
+LIST_EVENTS = _EVENT + f" ORDER BY id DESC LIMIT {EVENTS_MAX}"
+READ_PLAN = "SELECT plan, encode(plan_sha256, 'hex') FROM venue WHERE id = %s"
+READ_CURSOR = "SELECT arrival, batch_no FROM event_cursor WHERE event_id = %s"
+
+SNAPSHOT_CURSOR = """
+SELECT batch_no, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+  FROM event_cursor WHERE event_id = %s
+"""
+SNAPSHOT_SEATS = """
+SELECT coalesce(string_agg(left(state, 1), '' ORDER BY seat_no), '') FROM seat WHERE event_id = %s
+"""
+SNAPSHOT_HELD = """
+SELECT hold_seat.seat_no, (extract(epoch FROM hold.expires_at) * 1000000)::bigint
+  FROM hold_seat JOIN hold USING (event_id, hold_id)
+ WHERE event_id = %s AND hold.state = 'active'
+"""
+SNAPSHOT_AREAS = """
+SELECT capacity - held - sold - blocked FROM area WHERE event_id = %s ORDER BY area_no
+"""
+
+
+async def decisions(connection: Conn, event_id: int, keys: Sequence[Key]) -> dict[Key, Decided]:
+    """The decisions there are for these keys; a key without one is absent. At most `KEYS_MAX` keys."""
+    assert len(keys) <= KEYS_MAX, "callers chunk their look-ups"
+    buyers, request_ids = [key[0] for key in keys], [key[1] for key in keys]
+    cursor = await connection.execute(DECISIONS, (buyers, request_ids, event_id))
+    return {
+        (buyer, request_id): Decided(want, arrival, decision_frame(request_id, arrival, outcome, result))
+        for buyer, request_id, want, arrival, outcome, result in await cursor.fetchall()
+    }
+
+
+async def event_by_slug(connection: Conn, slug: str) -> EventRow:
+    """Raises `NotFound` (event_not_found)."""
+    row = await (await connection.execute(READ_EVENT, (slug,))).fetchone()
+    if row is None:
+        raise NotFound("event_not_found", f"There is no event {slug!r}. GET /v1/events lists them.")
+    return _event(row)
+
+
+async def events(connection: Conn) -> list[EventRow]:
+    """Newest first, at most `EVENTS_MAX`."""
+    return [_event(row) for row in await (await connection.execute(LIST_EVENTS)).fetchall()]
+
+
+def _event(row: tuple[Any, ...]) -> EventRow:
+    return EventRow(*row[:4], EventState(row[4]), *row[5:])
+
+
+async def plan_text(connection: Conn, venue_id: int) -> tuple[bytes, str]:
+    """(canonical JSON, its SHA-256 in hex) of a venue's plan."""
+    row = await (await connection.execute(READ_PLAN, (venue_id,))).fetchone()
+    assert row is not None, "an event's venue exists"
+    return row[0].encode(), row[1]
+
+
+async def cursor_of(connection: Conn, event_id: int) -> Cursor:
+    """How far the event is decided."""
+    row = await (await connection.execute(READ_CURSOR, (event_id,))).fetchone()
+    assert row is not None, "an event has a cursor row from its making"
+    return Cursor(*row)
+
+
+async def seat_map(connection: Conn, event_id: int) -> SeatMap:
+    """Seats, holds and areas of one snapshot, with the number of the last batch in it."""
+    async with connection.transaction():
+        await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        head = await (await connection.execute(SNAPSHOT_CURSOR, (event_id,))).fetchone()
+        seats = await (await connection.execute(SNAPSHOT_SEATS, (event_id,))).fetchone()
+        held = await (await connection.execute(SNAPSHOT_HELD, (event_id,))).fetchall()
+        areas = await (await connection.execute(SNAPSHOT_AREAS, (event_id,))).fetchall()
+    assert head is not None, "an event has a cursor row from its making"
+    assert seats is not None, "an aggregate returns one row"
+    return SeatMap(head[0], head[1], seats[0], [(no, until) for no, until in held], [row[0] for row in areas])

@@ -1,0 +1,105 @@
+"""Brings a database to the schema this version of onsale needs.
+
+`upgrade` is safe to run at every start: it changes nothing where nothing is missing, all of its steps
+are one transaction, and of several starters one migrates while the others wait for it. Programmatic:
+there is no alembic.ini, and nothing is printed.
+"""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, NullPool, create_engine
+from sqlalchemy.exc import OperationalError
+
+from store.errors import Conflicted, Unavailable
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+CONNECT_SECONDS_MAX = 10
+LOCK_WAIT_SECONDS_MAX = 120
+"""Longest wait for another starter's migration."""
+_LOCK_KEY = int.from_bytes(b"onsale")
+_one_at_a_time = threading.Lock()
+"""Alembic's context is one per process; the advisory lock keeps processes apart, this threads."""
+
+
+def upgrade(database_url: str) -> None:
+    """Migrate to the newest schema. Idempotent, all or nothing, one starter at a time.
+
+    Raises `Unavailable` when Postgres is away or another starter takes longer than
+    `LOCK_WAIT_SECONDS_MAX`, and `Conflicted` when the database belongs to a newer onsale.
+    """
+    try:
+        with _one_at_a_time, _connection(database_url) as connection:
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_WAIT_SECONDS_MAX}s'")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK_KEY})")
+            _refuse_newer(connection)
+            command.upgrade(_config(connection), "head")
+    except OperationalError as error:
+        if isinstance(error.orig, psycopg.errors.LockNotAvailable):
+            raise Unavailable(
+                "Another process is still migrating this database; start again when it is done.",
+                retry_after_seconds=10,
+            ) from error
+        raise
+
+
+def current_revision(database_url: str) -> str | None:
+    """The revision the database is at; None where nothing was migrated yet."""
+    with _connection(database_url) as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def newest_revision() -> str:
+    """The revision `upgrade` goes to."""
+    head = ScriptDirectory(str(MIGRATIONS)).get_current_head()
+    assert head is not None, "store/migrations/versions has no revision"
+    return head
+
+
+@contextmanager
+def _connection(database_url: str) -> Iterator[Connection]:
+    """One transaction on a connection of its own; libpq reads the URL, as everywhere else."""
+
+    def connect() -> psycopg.Connection:
+        try:
+            # prepare_threshold=None: a pooler in transaction mode may be in between
+            return psycopg.connect(database_url, connect_timeout=CONNECT_SECONDS_MAX, prepare_threshold=None)
+        except psycopg.OperationalError as error:
+            raise Unavailable(
+                f"Postgres does not answer ({error}). Check DATABASE_URL and the server."
+            ) from error
+
+    engine = create_engine("postgresql+psycopg://", creator=connect, poolclass=NullPool)
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _config(connection: Connection) -> Config:
+    config = Config(stdout=io.StringIO())
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _refuse_newer(connection: Connection) -> None:
+    current = MigrationContext.configure(connection).get_current_revision()
+    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+    if current is not None and current not in known:
+        raise Conflicted(
+            "schema_newer",
+            f"The database is at revision {current}, which this onsale does not know. "
+            "Start the newer version, or give this one a database of its own.",
+        )

@@ -1,0 +1,1 @@
+"""The schema's history: one revision per change, run by `store.migrate`."""

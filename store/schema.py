@@ -1,0 +1,225 @@
+"""The truth: every table, with the constraints that keep the laws whatever the application does.
+
+Law 1 (never oversold) is `hold_seat`'s primary key: a seat is in at most one active hold or sale.
+For standing areas it is `area_within_capacity`. Law 6 (a hold is its holder's) is the buyer in
+every conditional write on `hold`. Law 5 (explained) is `ledger` under `ledger_batch`'s hash chain.
+
+Hot tables have no foreign keys and as few indexes as their reads allow: each costs every decision.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    Uuid,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSON
+
+metadata = MetaData()
+
+
+def _one_of(column: str, *values: str) -> str:
+    return f"{column} IN ({', '.join(repr(value) for value in values)})"
+
+
+def _timestamp(name: str, *, now: bool = False, nullable: bool = False) -> Column[object]:
+    default = func.clock_timestamp() if now else None
+    return Column(name, DateTime(timezone=True), nullable=nullable, server_default=default)
+
+
+venue = Table(
+    "venue",
+    metadata,
+    Column("id", Integer, Identity(always=True), primary_key=True),
+    Column("slug", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("plan", Text, nullable=False, comment="canonical JSON of store.plan.Plan; never changed"),
+    Column("plan_sha256", LargeBinary, nullable=False),
+    _timestamp("created_at", now=True),
+)
+
+event = Table(
+    "event",
+    metadata,
+    Column("id", Integer, Identity(always=True), primary_key=True),
+    Column("slug", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("venue_id", Integer, nullable=False),
+    Column("state", Text, nullable=False, server_default="draft"),
+    _timestamp("opens_at", nullable=True),
+    _timestamp("paused_at", nullable=True),
+    Column("hold_ttl_seconds", Integer, nullable=False, server_default="480"),
+    Column("seats_per_buyer_max", Integer, nullable=False, server_default="8"),
+    Column("fast_gate", Boolean, nullable=False, server_default=text("true")),
+    _timestamp("created_at", now=True),
+    CheckConstraint(_one_of("state", "draft", "lobby", "open", "paused", "closed"), name="event_state"),
+    CheckConstraint("(state = 'paused') = (paused_at IS NOT NULL)", name="event_paused_since"),
+    CheckConstraint("hold_ttl_seconds BETWEEN 1 AND 86400", name="event_hold_ttl"),
+    CheckConstraint("seats_per_buyer_max BETWEEN 1 AND 1000", name="event_seats_per_buyer"),
+)
+
+seat = Table(
+    "seat",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column("seat_no", Integer, primary_key=True, comment="index in the venue's plan"),
+    Column("state", Text, nullable=False, server_default="available"),
+    Column("hold_id", BigInteger, nullable=True, comment="the hold or order that has it"),
+    CheckConstraint(_one_of("state", "available", "held", "sold", "blocked"), name="seat_state"),
+    CheckConstraint("(state IN ('held', 'sold')) = (hold_id IS NOT NULL)", name="seat_held_by"),
+    postgresql_with={"fillfactor": "50"},  # a hold rewrites the row in its own page (HOT)
+)
+
+area = Table(
+    "area",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column("area_no", Integer, primary_key=True, comment="index in the venue's plan"),
+    Column("capacity", Integer, nullable=False),
+    Column("held", Integer, nullable=False, server_default="0"),
+    Column("sold", Integer, nullable=False, server_default="0"),
+    Column("blocked", Integer, nullable=False, server_default="0"),
+    CheckConstraint("held >= 0 AND sold >= 0 AND blocked >= 0", name="area_counts_not_negative"),
+    CheckConstraint("held + sold + blocked <= capacity", name="area_within_capacity"),
+    postgresql_with={"fillfactor": "10"},
+)
+
+hold = Table(
+    "hold",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column("hold_id", BigInteger, primary_key=True),
+    Column("buyer", Text, nullable=False),
+    Column("request_id", Text, nullable=False),
+    Column("state", Text, nullable=False, server_default="active"),
+    Column("quantity", SmallInteger, nullable=False, comment="seats and standing places together"),
+    _timestamp("expires_at"),
+    _timestamp("paid_at", nullable=True),
+    CheckConstraint(_one_of("state", "active", "paid", "released", "expired"), name="hold_state"),
+    CheckConstraint("(state = 'paid') = (paid_at IS NOT NULL)", name="hold_paid_when"),
+    CheckConstraint("quantity > 0", name="hold_not_empty"),
+    postgresql_with={"fillfactor": "80"},
+)
+Index("hold_active", hold.c.event_id, hold.c.expires_at, postgresql_where=hold.c.state == "active")
+
+hold_seat = Table(
+    "hold_seat",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column("seat_no", Integer, primary_key=True),
+    Column("hold_id", BigInteger, nullable=False),
+    comment="seats of active and paid holds; the primary key is law 1",
+)
+
+hold_area = Table(
+    "hold_area",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column("hold_id", BigInteger, primary_key=True),
+    Column("area_no", Integer, primary_key=True),
+    Column("quantity", Integer, nullable=False),
+    CheckConstraint("quantity > 0", name="hold_area_not_empty"),
+)
+
+seat_history = Table(
+    "seat_history",
+    metadata,
+    Column("event_id", Integer, nullable=False),
+    Column("seat_no", Integer, nullable=False),
+    _timestamp("at", now=True),
+    Column("state", Text, nullable=False, comment="what the seat became"),
+    Column("hold_id", BigInteger, nullable=True, comment="the hold that had or got it"),
+    Column("by", Text, nullable=False, comment="allocator, buyer, or an operator's name"),
+    comment="append-only (a trigger refuses anything else), in the transaction of each change",
+)
+Index("seat_history_seat", seat_history.c.event_id, seat_history.c.seat_no)
+
+fact = Table(
+    "fact",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("event_id", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("hold_id", BigInteger, nullable=True),
+    Column("body", JSON, nullable=True),
+    CheckConstraint(_one_of("kind", "paid", "released", "policy"), name="fact_kind"),
+    comment="changes the allocator has not consumed yet",
+)
+Index("fact_event", fact.c.event_id)
+
+event_cursor = Table(
+    "event_cursor",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column("epoch", BigInteger, nullable=False, server_default="0"),
+    Column("owner", Uuid, nullable=True, comment="random per takeover"),
+    Column("batch_no", BigInteger, nullable=False, server_default="0"),
+    Column("arrival", Text, nullable=False, server_default="0-0", comment="everything up to here is decided"),
+    _timestamp("batch_time", now=True),
+    comment="the fence: one compare-and-set per batch",
+    postgresql_with={"fillfactor": "10"},
+)
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column("owner", Uuid, nullable=True),
+    Column("worker", Text, nullable=True, comment="host and process, for people"),
+    Column("backend_pid", Integer, nullable=True),
+    _timestamp("backend_start", nullable=True),
+    _timestamp("renewed_at", nullable=True),
+    comment="who may allocate; renewed apart from the cursor row so neither waits for the other",
+    postgresql_with={"fillfactor": "10"},
+)
+
+ledger_batch = Table(
+    "ledger_batch",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column("batch_no", BigInteger, primary_key=True),
+    Column("epoch", BigInteger, nullable=False),
+    _timestamp("batch_time"),
+    Column("arrival", Text, nullable=False, comment="cursor after this batch"),
+    Column("code_version", Integer, nullable=False, comment="of the decision function"),
+    Column("row_digests", LargeBinary, nullable=False, comment="16 bytes a row, in position order"),
+    Column("hash", LargeBinary, nullable=False, comment="sha256 over the previous hash and this batch"),
+)
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column("batch_no", BigInteger, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("arrival", Text, nullable=True, comment="requests: the arrival that counts"),
+    Column("buyer", Text, nullable=True),
+    Column("request_id", Text, nullable=True),
+    Column("input", JSON, nullable=False, comment="requests: the want; facts: the fact"),
+    Column("outcome", Text, nullable=False),
+    Column("result", JSON, nullable=False),
+    CheckConstraint(_one_of("kind", "request", "fact", "expired"), name="ledger_kind"),
+)
+Index(
+    "ledger_key",
+    ledger.c.event_id,
+    ledger.c.buyer,
+    ledger.c.request_id,
+    unique=True,
+    postgresql_where=text("kind = 'request' AND outcome <> 'conflict'"),
+)

@@ -1,0 +1,77 @@
+"""What onsale needs of a stream, whatever carries it. `tests/store/test_stream_conformance.py` holds both
+adapters to it.
+
+Ids grow strictly, whatever the server's clock does, because a stream is only ever created *above*
+the cursor and moved forward when it is not. A stream that is missing is never created by an
+append: it was lost, and whoever notices first creates it with a marker, which tells the allocator
+to gather what is asked again before it decides (law 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from store.words import Arrival
+
+RawEntry = tuple[bytes, list[bytes]]
+"""(id, [field, value]); the field is one of those below."""
+
+REQUEST = b"r"
+"""The value is an encoded `store.wire.Entry`."""
+CREATED = b"c"
+"""The stream was created here: what came before it may be lost and asked again."""
+POKE = b"p"
+"""Nothing to decide; wakes the allocator for a fact."""
+
+
+class Intake(Protocol):
+    """The gateways' side. Async, one append in flight at a time keeps a gateway's own order."""
+
+    async def append(self, entries: Sequence[bytes]) -> list[Arrival]:
+        """Append all or none, in order; on disk when this returns.
+
+        Raises `StreamMissing` when nothing was appended because the stream does not exist, and
+        `OutcomeUnknown` when no reply came: some, all or none may be in the stream.
+        """
+        ...
+
+    async def create(self, above: Arrival) -> None:
+        """Create the stream with a marker above `above`, unless somebody else just did."""
+        ...
+
+    async def last_arrival(self) -> Arrival | None:
+        """The last id the stream gave, or None when there is no stream."""
+        ...
+
+    async def poke(self) -> None:
+        """Wake the allocator. A lost poke costs at most a second."""
+        ...
+
+
+class Arrivals(Protocol):
+    """The allocator's side. Blocking."""
+
+    def read(self, after: Arrival, *, count_max: int, block_ms: int) -> list[RawEntry]:
+        """Entries above `after` in order, at once what is there; waits `block_ms` for the first (0: not)."""
+        ...
+
+    def ensure_above(self, cursor: Arrival) -> bool:
+        """The stream exists and gives ids above `cursor` after this. True if it had to be mended."""
+        ...
+
+    def below(self, through: Arrival, *, count_max: int) -> list[RawEntry]:
+        """The oldest entries with ids up to and including `through`."""
+        ...
+
+    def append(self, entries: Sequence[bytes]) -> list[Arrival]:
+        """As `Intake.append`: for entries found below the cursor."""
+        ...
+
+    def trim_through(self, through: Arrival) -> None:
+        """Forget entries up to and including `through`."""
+        ...
+
+    def publish(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Send (channel, message) pairs, in one round trip. Delivered at most once."""
+        ...

@@ -1,0 +1,191 @@
+"""The stream in Redis or Valkey, by redis-py. fakeredis' clients fit the same adapters in unit tests.
+
+Clients come from `connect` and `connect_async`: no retries, because a retried XADD whose first
+reply was cut doubles the entry; a lost reply is `OutcomeUnknown` and is resolved by the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import redis
+import redis.asyncio
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.retry import Retry
+
+from store.errors import OutcomeUnknown, StreamMissing, StreamUnavailable
+from store.stream.port import CREATED, POKE, RawEntry
+from store.wire import arrival_after, arrival_order, stream_key
+from store.words import Arrival
+
+BLOCK_MS_MAX = 2000
+"""Longest blocking read; below the socket timeout of `connect`."""
+SOCKET_TIMEOUT_SECONDS = 5.0
+
+APPEND = """
+-- Appends every entry or, where the stream is missing, none. One call is one group commit: the
+-- server appends and syncs the file once before it answers.
+local ids = {}
+for i, entry in ipairs(ARGV) do
+  local id = redis.call('XADD', KEYS[1], 'NOMKSTREAM', '*', 'r', entry)
+  if not id then return false end
+  ids[i] = id
+end
+return ids
+"""
+
+_LOST = (RedisConnectionError, RedisTimeoutError, OSError)
+
+
+def connect(url: str) -> redis.Redis:
+    """A blocking client that never retries by itself."""
+    return redis.Redis.from_url(
+        url, socket_timeout=SOCKET_TIMEOUT_SECONDS, socket_connect_timeout=2.0, retry=Retry(NoBackoff(), 0)
+    )
+
+
+def connect_async(url: str) -> redis.asyncio.Redis:
+    """An asyncio client that never retries by itself."""
+    from redis.asyncio.retry import Retry as AsyncRetry
+
+    return redis.asyncio.Redis.from_url(
+        url,
+        socket_timeout=SOCKET_TIMEOUT_SECONDS,
+        socket_connect_timeout=2.0,
+        retry=AsyncRetry(NoBackoff(), 0),
+    )
+
+
+def _arrivals(reply: Any) -> list[Arrival]:
+    if reply is None:
+        raise StreamMissing
+    return [Arrival(identifier.decode()) for identifier in reply]
+
+
+def _last_generated(info: Any) -> Arrival:
+    """From XINFO STREAM: a flat list under RESP2, a dict once redis-py or RESP3 has parsed it."""
+    value = info.get("last-generated-id") or info[b"last-generated-id"]
+    return Arrival(value.decode() if isinstance(value, bytes) else value)
+
+
+def _is_missing(error: ResponseError) -> bool:
+    return "no such key" in str(error).lower()
+
+
+def _is_too_small(error: ResponseError) -> bool:
+    return "equal or smaller" in str(error)
+
+
+class RedisIntake:
+    """`Intake` on an asyncio client. With replicas, `accepted` also waits for their disks."""
+
+    def __init__(self, client: redis.asyncio.Redis, event: str, *, replicas: int = 0) -> None:
+        self._client = client
+        self._key = stream_key(event)
+        self._replicas = replicas
+        self._digest = ""
+
+    async def append(self, entries: Sequence[bytes]) -> list[Arrival]:
+        try:
+            reply = await self._append(entries)
+            if self._replicas:
+                _, synced = await self._client.execute_command("WAITAOF", 1, self._replicas, 2000)
+                if synced < self._replicas:
+                    raise OutcomeUnknown
+        except _LOST as error:
+            raise OutcomeUnknown from error
+        return _arrivals(reply)
+
+    async def _append(self, entries: Sequence[bytes]) -> Any:
+        try:
+            if not self._digest:
+                raise NoScriptError
+            return await self._client.evalsha(self._digest, 1, self._key, *entries)
+        except NoScriptError:  # first use, or the server restarted: nothing ran yet
+            self._digest = await self._client.script_load(APPEND)
+            return await self._client.evalsha(self._digest, 1, self._key, *entries)
+
+    async def create(self, above: Arrival) -> None:
+        try:
+            await self._client.xadd(self._key, {CREATED: b"1"}, id=arrival_after(above))
+        except ResponseError as error:
+            if not _is_too_small(error):  # somebody else was quicker
+                raise
+
+    async def last_arrival(self) -> Arrival | None:
+        try:
+            return _last_generated(await self._client.xinfo_stream(self._key))
+        except ResponseError as error:
+            if _is_missing(error):
+                return None
+            raise
+
+    async def poke(self) -> None:
+        await self._client.xadd(self._key, {POKE: b"1"}, nomkstream=True)
+
+
+class RedisArrivals:
+    """`Arrivals` on a blocking client of its own (blocking reads share no connection)."""
+
+    def __init__(self, client: redis.Redis, event: str) -> None:
+        self._client = client
+        self._key = stream_key(event)
+        # redis-py turns every entry into a dict; the batch loop wants the reply as it came
+        for command in ("XREAD", "XRANGE"):
+            client.set_response_callback(command, lambda reply, **_: reply)
+
+    def read(self, after: Arrival, *, count_max: int, block_ms: int) -> list[RawEntry]:
+        assert block_ms <= BLOCK_MS_MAX, "a longer block would run into the socket timeout"
+        block: tuple[str | int, ...] = ("BLOCK", block_ms) if block_ms else ()
+        reply = self._call("XREAD", "COUNT", count_max, *block, "STREAMS", self._key, after)
+        if not reply:
+            return []
+        return cast("list[RawEntry]", next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1])
+
+    def ensure_above(self, cursor: Arrival) -> bool:
+        try:
+            last = _last_generated(self._call("XINFO", "STREAM", self._key))
+        except ResponseError as error:
+            if not _is_missing(error):
+                raise
+        else:
+            if arrival_order(last) >= arrival_order(cursor):
+                return False
+            self._call("XSETID", self._key, cursor)
+        try:
+            self._call("XADD", self._key, arrival_after(cursor), CREATED, b"1")
+        except ResponseError as error:
+            if not _is_too_small(error):  # a gateway was quicker
+                raise
+        return True
+
+    def below(self, through: Arrival, *, count_max: int) -> list[RawEntry]:
+        return cast("list[RawEntry]", self._call("XRANGE", self._key, "-", through, "COUNT", count_max))
+
+    def append(self, entries: Sequence[bytes]) -> list[Arrival]:
+        try:
+            return _arrivals(self._call("EVAL", APPEND, 1, self._key, *entries))
+        except StreamUnavailable as error:
+            raise OutcomeUnknown from error
+
+    def trim_through(self, through: Arrival) -> None:
+        self._call("XTRIM", self._key, "MINID", arrival_after(through))
+
+    def publish(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        pipeline = self._client.pipeline(transaction=False)
+        for channel, message in messages:
+            pipeline.publish(channel, message)
+        try:
+            pipeline.execute()
+        except _LOST as error:
+            raise StreamUnavailable from error
+
+    def _call(self, *command: str | bytes | int) -> Any:
+        try:
+            return self._client.execute_command(*command)
+        except _LOST as error:
+            raise StreamUnavailable from error

@@ -1,0 +1,35 @@
+"""For those who are neither gateway nor allocator: wake an event's allocator, see how far it is behind."""
+
+from __future__ import annotations
+
+import contextlib
+
+import redis
+
+from store.stream.port import POKE, REQUEST
+from store.stream.redis_stream import connect
+from store.wire import stream_key
+from store.words import Arrival
+
+LAG_COUNT_MAX = 10_000
+
+
+def wake(redis_url: str, event: str) -> bool:
+    """Poke the stream after a change; False when that failed. The allocator looks each second anyway."""
+    with (
+        contextlib.suppress(redis.RedisError, OSError, ValueError),
+        contextlib.closing(connect(redis_url)) as client,
+    ):
+        return client.xadd(stream_key(event), {POKE: b"1"}, nomkstream=True) is not None
+    return False
+
+
+def undecided(redis_url: str, event: str, cursor: Arrival) -> int | None:
+    """How many requests are above the cursor, counted up to `LAG_COUNT_MAX`; None when nobody answers."""
+    with (
+        contextlib.suppress(redis.RedisError, OSError, ValueError),
+        contextlib.closing(connect(redis_url)) as client,
+    ):
+        entries = client.xrange(stream_key(event), f"({cursor}", "+", count=LAG_COUNT_MAX) or []
+        return sum(fields is not None and REQUEST in fields for _, fields in entries)
+    return None

@@ -1,0 +1,85 @@
+"""Venues in Postgres. A stored plan never changes: seat numbers of sold tickets point into it."""
+
+import re
+from datetime import datetime
+from typing import NamedTuple
+
+import psycopg
+
+from store.errors import Conflicted, NotFound
+from store.plan import Plan, check, decode, encode, fingerprint
+from store.venues import checks
+
+SLUG_LENGTH_MAX = 64
+_SLUG = re.compile(rf"[a-z0-9](?:[a-z0-9-]{{0,{SLUG_LENGTH_MAX - 2}}}[a-z0-9])?")
+
+# Takes the slug's entry in the unique index: a second one waits for the first to end, then inserts nothing.
+INSERT_VENUE = """
+    INSERT INTO venue (slug, name, plan, plan_sha256) VALUES (%s, %s, %s, %s)
+    ON CONFLICT (slug) DO NOTHING
+    RETURNING id
+"""
+SELECT_VENUE = "SELECT id, plan_sha256 FROM venue WHERE slug = %s"
+SELECT_PLAN = "SELECT plan, plan_sha256 FROM venue WHERE id = %s"
+SELECT_VENUES = """
+    SELECT id, slug, name, json_array_length(plan::json -> 'seats'),
+           (SELECT coalesce(sum((area ->> 'capacity')::bigint), 0)::bigint
+              FROM json_array_elements(plan::json -> 'areas') AS area),
+           created_at
+      FROM venue ORDER BY id
+"""
+
+
+class VenueRow(NamedTuple):
+    """A venue in short. `seats` are numbered seats, `standing` is the capacity of all its areas."""
+
+    id: int
+    slug: str
+    name: str
+    seats: int
+    standing: int
+    created_at: datetime
+
+
+def save_venue(conn: psycopg.Connection, slug: str, plan: Plan) -> int:
+    """Stores a plan under a new slug and returns the venue's id. Does not commit.
+
+    Saving the same content again gives the same id. PlanError if the plan or the slug is not in
+    order, Conflicted if the slug has another plan: events may already use it.
+    """
+    checks.matching(
+        slug, "slug", _SLUG, "grand-theatre: lower-case letters, digits and inner dashes, at most 64"
+    )
+    check(plan)
+    encoded = encode(plan)
+    digest = bytes.fromhex(fingerprint(encoded))
+    inserted = conn.execute(INSERT_VENUE, (slug, plan.name, encoded.decode(), digest)).fetchone()
+    if inserted is not None:
+        return int(inserted[0])
+    there = conn.execute(SELECT_VENUE, (slug,)).fetchone()
+    if there is None or bytes(there[1]) != digest:
+        raise Conflicted(
+            "venue_exists",
+            f"There is already a venue {slug!r} with another plan, and stored plans never change. "
+            "Choose another slug.",
+        )
+    return int(there[0])
+
+
+def load_plan(conn: psycopg.Connection, venue_id: int) -> Plan:
+    """The stored plan. NotFound if there is no such venue; a damaged plan is an assertion, not an answer."""
+    row = conn.execute(SELECT_PLAN, (venue_id,)).fetchone()
+    if row is None:
+        raise NotFound(
+            "venue_unknown", f"There is no venue with id {venue_id}; `venue list` shows those there are."
+        )
+    encoded = str(row[0]).encode()
+    assert bytes.fromhex(fingerprint(encoded)) == bytes(row[1]), (
+        f"the stored plan of venue {venue_id} is damaged"
+    )
+    return decode(encoded)
+
+
+def list_venues(conn: psycopg.Connection) -> list[VenueRow]:
+    """All venues, oldest first."""
+    return [VenueRow(*row) for row in conn.execute(SELECT_VENUES)]

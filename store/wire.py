@@ -1,0 +1,96 @@
+"""Wire forms: what is in a stream entry, on a fan-out channel, and in a frame to a client.
+
+Entries and frames are JSON, so an operator can read a stream with XRANGE; fan-out between our own
+processes is msgpack. Keys and channels carry the hash tag `{event}`, so one event is one slot.
+
+A decision's frame is put together once, by whoever has the ledger row, from the row's own text:
+the allocator when it publishes, a gateway when it looks a decision up. Both give the same bytes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from store.words import Arrival, Want
+
+
+class Entry(Struct, frozen=True, array_like=True):
+    """One request in the stream."""
+
+    buyer: str
+    request_id: str
+    want: Raw
+    """Canonical JSON of a `Want`; equal bytes are the same content."""
+    gateway: str
+    """Who waits for the decision: names the channel it is published on."""
+    first_arrival: str = ""
+    """Set when asked again after the stream lost it: the arrival that was acknowledged first."""
+
+
+class Delta(Struct, frozen=True, array_like=True):
+    """What one batch changed on the seat map; gateways notice a gap by `batch_no`."""
+
+    batch_no: int
+    """0: something was missed; read the map from Postgres."""
+    batch_time: int
+    held: list[tuple[int, int]]
+    """(seat number, expires_at in microseconds)"""
+    freed: list[int]
+    sold: list[int]
+    areas: list[tuple[int, int]]
+    """(area number, places free)"""
+    state: str = ""
+    """The event's new state when a policy fact was consumed."""
+
+
+encode_entry = msgspec.json.Encoder().encode
+decode_entry = msgspec.json.Decoder(Entry).decode
+encode_want = msgspec.json.Encoder(order="sorted").encode
+decode_want = msgspec.json.Decoder(Want).decode
+encode_delta = msgspec.msgpack.Encoder().encode
+decode_delta = msgspec.msgpack.Decoder(Delta).decode
+
+Published = list[tuple[str, str, bytes]]
+"""(buyer, request id, frame) of each decision for one gateway in one batch."""
+encode_published = msgspec.msgpack.Encoder().encode
+decode_published = msgspec.msgpack.Decoder(Published).decode
+
+
+def canonical_want(want: Want) -> bytes:
+    """The one text for this content: seats sorted, keys sorted, defaults left out."""
+    if len(want.seats) > 1:
+        want = msgspec.structs.replace(want, seats=tuple(sorted(want.seats)))
+    return encode_want(want)
+
+
+def decision_frame(request_id: str, arrival: str, outcome: str, result: str) -> bytes:
+    """The frame a client gets. `request_id` is checked at the door to need no escaping."""
+    return (
+        f'{{"type":"decision","id":"{request_id}","arrival":"{arrival}",'
+        f'"outcome":"{outcome}","result":{result}}}'
+    ).encode()
+
+
+def arrival_order(arrival: str) -> tuple[int, int]:
+    """Sortable form of a stream id."""
+    milliseconds, _, sequence = arrival.partition("-")
+    return int(milliseconds), int(sequence or 0)
+
+
+def arrival_after(arrival: str) -> Arrival:
+    """The smallest id above `arrival`."""
+    milliseconds, sequence = arrival_order(arrival)
+    return Arrival(f"{milliseconds}-{sequence + 1}")
+
+
+def stream_key(event: str) -> str:
+    return f"onsale:{{{event}}}:requests"
+
+
+def decisions_channel(event: str, gateway: str) -> str:
+    return f"onsale:{{{event}}}:decisions:{gateway}"
+
+
+def seats_channel(event: str) -> str:
+    return f"onsale:{{{event}}}:seats"

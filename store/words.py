@@ -1,0 +1,120 @@
+"""The words every room shares: ids, states, what a buyer asks for and what is answered.
+
+Everything that travels is a frozen msgspec struct, so a wire form is its type. Times are whole
+microseconds since the Unix epoch, read from Postgres' clock (`batch_time`), never from a host's.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, NewType
+
+from msgspec import Meta, Struct
+
+EventId = NewType("EventId", int)
+SeatNo = NewType("SeatNo", int)
+"""A seat's index in its plan; neighbours in a block have consecutive numbers."""
+HoldId = NewType("HoldId", int)
+"""`batch_no << 16 | position` of the decision that gave the hold: unique within its event."""
+Arrival = NewType("Arrival", str)
+"""The stream id `milliseconds-sequence` a request was given: its place in the order."""
+Micros = NewType("Micros", int)
+"""Microseconds since the Unix epoch by Postgres' clock."""
+
+QUANTITY_MAX = 50
+"""Most seats or standing places one request may name; organisers set lower limits per buyer."""
+REQUEST_BYTES_MAX = 16 * 1024
+"""Largest body or frame a buyer may send."""
+BATCH_SIZE_MAX = 2048
+"""Most requests one transaction decides; positions must stay below 2**16 (see `HoldId`)."""
+
+
+class EventState(StrEnum):
+    """`draft → lobby → open ⇄ paused → closed`; sold out is derived, never stored."""
+
+    DRAFT = "draft"
+    LOBBY = "lobby"
+    OPEN = "open"
+    PAUSED = "paused"
+    CLOSED = "closed"
+
+
+class SeatState(StrEnum):
+    AVAILABLE = "available"
+    HELD = "held"
+    SOLD = "sold"
+    BLOCKED = "blocked"
+
+
+class HoldState(StrEnum):
+    """`active → paid / released / expired`; a paid hold is an order."""
+
+    ACTIVE = "active"
+    PAID = "paid"
+    RELEASED = "released"
+    EXPIRED = "expired"
+
+
+class Outcome(StrEnum):
+    """The one answer to a request."""
+
+    HELD = "held"
+    TAKEN = "taken"
+    """A seat the buyer named is not free."""
+    SOLD_OUT = "sold_out"
+    """Nothing left that fits what the buyer described."""
+    LIMIT_REACHED = "limit_reached"
+    CONFLICT = "conflict"
+    """The key was used before with other content; the first decision stands."""
+    CLOSED = "closed"
+    """The event does not sell (draft, lobby, closed) at this point of the order."""
+    INVALID = "invalid"
+    """Cannot be decided: unknown seat, section, category or area, or not readable."""
+
+
+class FactKind(StrEnum):
+    """What somebody else than the allocator changed, and the allocator must consume."""
+
+    PAID = "paid"
+    RELEASED = "released"
+    POLICY = "policy"
+    """The event's state or policy changed; carries a whole `Policy`."""
+
+
+class LedgerKind(StrEnum):
+    REQUEST = "request"
+    FACT = "fact"
+    EXPIRED = "expired"
+
+
+ShortText = Annotated[str, Meta(min_length=1, max_length=64)]
+NameText = Annotated[str, Meta(min_length=1, max_length=100)]
+Quantity = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]
+
+
+class Best(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Best available: `quantity` neighbouring seats, the best ranked that are free."""
+
+    quantity: Quantity
+    section: NameText | None = None
+    category: NameText | None = None
+
+
+class Want(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a buyer asks for, all or nothing: named seats, best available, standing places."""
+
+    seats: Annotated[tuple[ShortText, ...], Meta(max_length=QUANTITY_MAX)] = ()
+    best: Best | None = None
+    areas: Annotated[dict[ShortText, Quantity], Meta(max_length=QUANTITY_MAX)] = {}
+
+
+class Policy(Struct, frozen=True, omit_defaults=False):
+    """What the organiser decided about an event and decisions depend on; part of the ledger."""
+
+    state: EventState
+    hold_ttl_seconds: int = 480
+    seats_per_buyer_max: int = 8
+    paused_at: Micros | None = None
+    """Set while paused: holds expire by this time instead of the clock."""
+    holds_extended_us: int = 0
+    """Given on resume: the lost time every hold running at the pause got back."""
