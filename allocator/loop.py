@@ -18,6 +18,7 @@ from allocator.intake import Sorted, sort_out, undecided, was_created
 from allocator.keys import Keys
 from allocator.memory import Memory, Overlay, expiry_now
 from allocator.ports import Cursor, Truth
+from allocator.readahead import ReadAhead
 from allocator.wishes import Wish, Wishes
 from store.errors import OutcomeUnknown, ShortWrite, StreamUnavailable
 from store.stream.port import Arrivals, RawEntry
@@ -55,6 +56,7 @@ class BatchLoop:
         self._event = event
         self._truth = truth
         self._arrivals = arrivals
+        self._ahead = ReadAhead(arrivals)
         self._keys = keys
         self._batch_size_max = batch_size_max
         self._monotonic = monotonic
@@ -89,12 +91,16 @@ class BatchLoop:
         """A new owner, or a stream that was away: what was published meanwhile may be missed."""
         self._publish([reload_seats(self._event)])
 
+    def close(self) -> None:
+        """End the reading thread; what it read is read again by whoever goes on."""
+        self._ahead.close()
+
     def turn(self) -> None:
         """Read once, waiting for an arrival, a poke, the next expiry or a second; decide what there is."""
         if self.memory.policy.state is EventState.PAUSED:
             self._wait_paused()
             return
-        entries = self._arrivals.read(
+        entries = self._ahead.read(
             self.cursor.arrival, count_max=self._batch_size_max, block_ms=self._wait_ms()
         )
         if not entries:

@@ -17,9 +17,10 @@ BLOCKED = -1
 
 
 class Hold:
-    """An active hold in memory. `expires_at` in microseconds moves when lost time is given back."""
+    """An active hold in memory. `expires_at` in microseconds moves when lost time is given back;
+    `quantity` is seats and standing places together."""
 
-    __slots__ = ("areas", "buyer", "expires_at", "seats")
+    __slots__ = ("areas", "buyer", "expires_at", "quantity", "seats")
 
     def __init__(
         self, buyer: str, seats: tuple[int, ...], areas: tuple[tuple[int, int], ...], expires_at: int
@@ -28,11 +29,7 @@ class Hold:
         self.seats = seats
         self.areas = areas
         self.expires_at = expires_at
-
-    @property
-    def quantity(self) -> int:
-        """Seats and standing places together."""
-        return len(self.seats) + sum(quantity for _, quantity in self.areas)
+        self.quantity = len(seats) + sum([quantity for _, quantity in areas])
 
 
 class Memory:

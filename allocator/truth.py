@@ -203,8 +203,8 @@ class PostgresTruth:
         given: dict[str, object] = {
             "event": self._event_id,
             "holds": _array([claim.hold_id for claim in claims]),
-            "buyers": [claim.hold.buyer for claim in claims],
-            "requests": [claim.request_id for claim in claims],
+            "buyers": _text_array([claim.hold.buyer for claim in claims]),
+            "requests": _text_array([claim.request_id for claim in claims]),
             "quantities": _array([claim.hold.quantity for claim in claims]),
             "expiries": _array([claim.hold.expires_at for claim in claims]),
         }
@@ -241,3 +241,7 @@ class PostgresTruth:
 def _array(numbers: Sequence[int]) -> str:
     """A Postgres array literal."""
     return "{" + ",".join(map(str, numbers)) + "}"
+
+
+def _text_array(texts: Sequence[str]) -> str:
+    return "{" + ",".join(['"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts]) + "}"

@@ -56,6 +56,12 @@ class Wishes:
 
 def _resolve(want: Want, layout: Layout) -> Wish:
     wish = Wish()
+    if len(want.seats) == 1 and want.best is None and not want.areas:  # what nearly everyone asks for
+        seat = layout.seat_by_guid.get(want.seats[0])
+        if seat is None:
+            return Wish("unknown_seat")
+        wish.seats, wish.quantity = (seat,), 1
+        return wish
     if want.seats:
         numbers = [layout.seat_by_guid.get(guid, -1) for guid in want.seats]
         if -1 in numbers:

@@ -6,6 +6,7 @@ away, a bug) leads back to standing by with memory loaded from Postgres, never o
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -102,9 +103,10 @@ class EventWorker(threading.Thread):
 
     def _own(self, truth: PostgresTruth, follower: Follower, cursor: Cursor) -> None:
         client = connect_stream(self._redis_url)
+        arrivals = RedisArrivals(client, self._slug)
+        loop = BatchLoop(self._slug, truth, arrivals, follower.memory, cursor, follower.keys)
+        gc.freeze()  # what was loaded stays; collecting it again and again costs more than deciding
         try:
-            arrivals = RedisArrivals(client, self._slug)
-            loop = BatchLoop(self._slug, truth, arrivals, follower.memory, cursor, follower.keys)
             attended = False
             while not self._stop_asked.is_set():
                 self._turned_at = time.monotonic()
@@ -122,5 +124,6 @@ class EventWorker(threading.Thread):
             truth.give_back()
             log.info("%s: handed over at batch %d", self._slug, loop.cursor.batch_no)
         finally:
+            loop.close()
             client.close()
             truth.close()

@@ -1,0 +1,86 @@
+"""`verify`: decides an event's whole ledger again and says whether every answer comes out as it was given.
+
+Exit code 0 when it does, 1 when a row, a batch or a decision is not what it must be.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import psycopg
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from allocator import replay
+from onsale.engines import attach_or_start, default_data_dir
+from store.database import connect
+from store.events import get_event
+from store.words import LedgerKind
+
+
+def verify(
+    event: Annotated[str, typer.Argument(help="The event's name in addresses, such as demo.")],
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    data_dir: Annotated[Path | None, typer.Option("--data-dir", help="Where the engines live.")] = None,
+) -> None:
+    """Decide an event's whole ledger again: every answer must come out as it was given."""
+    notes = Console(stderr=True, quiet=as_json)
+    with (
+        attach_or_start(data_dir or default_data_dir()) as urls,
+        connect(urls.database_url, "onsale verify") as conn,
+    ):
+        summary = check(conn, event, notes)
+    if as_json:
+        print(json.dumps(summary))
+    else:
+        _show(summary)
+    raise typer.Exit(0 if not summary["findings"] else 1)
+
+
+def check(conn: psycopg.Connection[Any], slug: str, notes: Console) -> dict[str, Any]:
+    """{"event", "batches", "rows", "decisions", "hash", "findings": [{"batch_no", "position", "story"}]}."""
+    event = get_event(conn, slug)
+    last = conn.execute("SELECT batch_no FROM event_cursor WHERE event_id = %s", (event.id,)).fetchone()
+    conn.commit()
+    batches = rows = decisions = 0
+    digest = ""
+    findings: list[dict[str, Any]] = []
+    columns = (TextColumn("deciding again"), BarColumn(), MofNCompleteColumn(), TextColumn("batches"))
+    with Progress(*columns, TimeElapsedColumn(), console=notes, transient=True) as progress:
+        task = progress.add_task("", total=last[0] if last else 0)
+        for step in replay.verify(conn, event.id):
+            if isinstance(step, replay.Finding):
+                findings.append(step._asdict())
+                continue
+            batches += 1
+            rows += len(step.rows)
+            decisions += sum(row.kind == LedgerKind.REQUEST for row in step.rows)
+            digest = step.hash.hex()
+            progress.update(task, completed=batches)
+    return {
+        "event": slug,
+        "batches": batches,
+        "rows": rows,
+        "decisions": decisions,
+        "hash": digest,
+        "findings": findings,
+    }
+
+
+def _show(summary: dict[str, Any]) -> None:
+    console = Console()
+    told = f"{summary['decisions']:,} decisions in {summary['batches']:,} batches of {summary['event']}"
+    if not summary["findings"]:
+        console.print(f"[green]✓[/] {told}: each comes out as it was given.")
+        console.print(f"  ledger hash {summary['hash'] or '-'}", highlight=False)
+        return
+    console.print(f"[red]✗[/] {told} are in order; then:")
+    for finding in summary["findings"]:
+        where = f"batch {finding['batch_no']}"
+        if finding["position"] is not None:
+            where += f", position {finding['position']}"
+        console.print(f"  {where}: {finding['story']}", highlight=False, markup=False)
+    console.print("  What came before can be trusted. Compare with a backup before you change anything.")
