@@ -69,7 +69,8 @@ SELECT seat.seat_no FROM hold_seat JOIN seat USING (event_id, seat_no)
 _AMONG: Final = "AND hold_seat.seat_no = ANY (%(among)s::int[]) AND seat.seat_no = ANY (%(among)s::int[])"
 
 SELL_SEATS: Final = """
--- The rows are locked and were 'held' by this hold; the condition says so once more. History in the same statement.
+-- The rows are locked and were 'held' by this hold; the condition says so once more. The history row
+-- is written by the same statement.
 WITH changed AS (
   UPDATE seat SET state = 'sold'
    WHERE event_id = %(event)s AND seat_no = ANY (%(seats)s::int[]) AND state = 'held' AND hold_id = %(hold)s

@@ -156,7 +156,8 @@ async def events(connection: Conn) -> list[EventRow]:
 
 
 def _event(row: tuple[Any, ...]) -> EventRow:
-    return EventRow(*row[:4], EventState(row[4]), *row[5:])
+    number, slug, name, venue_id, state, *rest = row
+    return EventRow(number, slug, name, venue_id, EventState(state), *rest)
 
 
 async def plan_text(connection: Conn, venue_id: int) -> tuple[bytes, str]:

@@ -8,6 +8,7 @@ there is no alembic.ini, and nothing is printed.
 from __future__ import annotations
 
 import io
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.exc import OperationalError
 
-from store.errors import Conflicted, Unavailable
+from store.errors import Conflicted, OnsaleError, Unavailable
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 CONNECT_SECONDS_MAX = 10
@@ -103,3 +104,21 @@ def _refuse_newer(connection: Connection) -> None:
             f"The database is at revision {current}, which this onsale does not know. "
             "Start the newer version, or give this one a database of its own.",
         )
+
+
+def main() -> None:
+    """`python -m store.migrate`: migrates DATABASE_URL, for deployments where nothing else does."""
+    database_url = os.environ.get("DATABASE_URL")
+    if not database_url:
+        raise SystemExit(
+            "DATABASE_URL is not set: export postgresql://user:password@host:5432/name and try again."
+        )
+    try:
+        upgrade(database_url)
+    except OnsaleError as error:
+        raise SystemExit(str(error)) from None
+    print(f"The database is at revision {current_revision(database_url)}.")
+
+
+if __name__ == "__main__":
+    main()

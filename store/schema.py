@@ -164,7 +164,7 @@ Index("fact_event", fact.c.event_id)
 event_cursor = Table(
     "event_cursor",
     metadata,
-    Column("event_id", Integer, primary_key=True),
+    Column("event_id", Integer, primary_key=True, autoincrement=False),
     Column("epoch", BigInteger, nullable=False, server_default="0"),
     Column("owner", Uuid, nullable=True, comment="random per takeover"),
     Column("batch_no", BigInteger, nullable=False, server_default="0"),
@@ -177,7 +177,7 @@ event_cursor = Table(
 lease = Table(
     "lease",
     metadata,
-    Column("event_id", Integer, primary_key=True),
+    Column("event_id", Integer, primary_key=True, autoincrement=False),
     Column("owner", Uuid, nullable=True),
     Column("worker", Text, nullable=True, comment="host and process, for people"),
     Column("backend_pid", Integer, nullable=True),

@@ -22,22 +22,11 @@ from store.venues.checks import refuse_unless
 from store.venues.pretix_file import PretixArea, PretixFile, PretixSeat, PretixText, PretixZone, parse
 from store.venues.reading import DEFAULT_PRICE_MINOR, Terms, as_colour, as_text, refuse_unknown_prices
 
-STAGE_WORDS = frozenset(
-    [
-        "stage",
-        "bühne",
-        "buehne",
-        "podium",
-        "scène",
-        "scene",
-        "escenario",
-        "palco",
-        "palcoscenico",
-        "screen",
-        "leinwand",
-        "orchestra",
-    ]
-)
+# What a drawing of the stage is called, in a few languages. Not "orchestra": some houses call the stalls so.
+STAGE_WORDS = frozenset({
+    "stage", "screen", "bühne", "buehne", "leinwand", "podium", "scène", "scene", "escenario", "palco",
+    "palcoscenico",
+})  # fmt: skip
 
 
 class Standing(NamedTuple):

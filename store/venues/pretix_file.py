@@ -52,7 +52,7 @@ class PretixText(Struct):
 
 
 class PretixArea(Struct):
-    """A drawing: a stage, a bar, or a standing area. The first schema had `width`, `height` and plain `text`."""
+    """A drawing: a stage, a bar, a standing area. The first schema had `width`, `height` and plain `text`."""
 
     position: PretixPoint = field(default_factory=lambda: PretixPoint(0.0, 0.0))
     rotation: float = 0.0
@@ -108,7 +108,7 @@ class PretixFile(Struct):
 
 
 def parse(text: str) -> PretixFile:
-    """The typed file, or PlanError with the place in it: a path for a wrong type, line and column for broken JSON."""
+    """The typed file, or PlanError: its place is a path for a wrong type, line and column for broken JSON."""
     raw = text.encode()
     try:
         return msgspec.json.decode(raw, type=PretixFile)

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Makes the secrets compose.yaml reads, once; existing ones are kept. Needs openssl.
+# The folder is closed to others; the files inside are readable, because containers run as other users.
+set -eu
+cd "$(dirname "$0")"
+umask 077
+mkdir -p secrets
+make() {
+  [ -s "secrets/$1" ] || { printf '%s' "$2" >"secrets/$1"; echo "made deploy/secrets/$1"; }
+  chmod 0444 "secrets/$1"
+}
+make postgres_password "$(openssl rand -hex 32)"
+make database_url "postgresql://onsale:$(cat secrets/postgres_password)@postgres:5432/onsale"
+make token_secret "$(openssl rand -hex 32)"
+make operator_key "$(openssl rand -hex 32)"

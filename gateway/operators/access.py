@@ -1,0 +1,108 @@
+"""What guards the operator API: its key, the size of a body, and how much runs at once."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import msgspec
+import psycopg
+from fastapi import Request
+
+from gateway.problems import Busy, TooLarge, Unauthorized
+from gateway.settings import Settings
+from store.errors import BadRequest, Unavailable
+
+BODY_BYTES_MAX = 16 * 1024
+RUNNING_MAX = 4
+WAITING_MAX = 16
+CONNECT_SECONDS_MAX = 5
+
+T = TypeVar("T")
+
+
+def settings_of(request: Request) -> Settings:
+    """The gateway's settings."""
+    settings: Settings = request.app.state.runtime.settings
+    return settings
+
+
+async def require_operator(request: Request) -> None:
+    """Let only who has the operator key pass; raises `Unauthorized`. Compared in constant time."""
+    key = settings_of(request).operator_key
+    if not key:
+        raise Unauthorized(
+            "operator_key", "The operator API is off. Start the gateway with ONSALE_OPERATOR_KEY to use it."
+        )
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), key.encode()):
+        raise Unauthorized("operator_key", "Send the operator key as: Authorization: Bearer <key>.")
+
+
+async def read_body(request: Request, kind: type[T]) -> T:
+    """The JSON body as a `kind`; raises `TooLarge`, and `BadRequest` naming the field that is wrong."""
+    raw = bytearray()
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > BODY_BYTES_MAX:
+            raise TooLarge("too_large", f"The body may have at most {BODY_BYTES_MAX} bytes.")
+    try:
+        return msgspec.json.decode(bytes(raw), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BadRequest("invalid_body", f"The body cannot be read: {error}.") from None
+
+
+class Threads:
+    """Runs blocking calls, `RUNNING_MAX` at once with `WAITING_MAX` behind them; one per gateway."""
+
+    def __init__(self) -> None:
+        self._limiter = anyio.CapacityLimiter(RUNNING_MAX)
+        self._under_way = 0
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """The result of `work` in a thread; raises `Busy` when too many wait already."""
+        if self._under_way >= RUNNING_MAX + WAITING_MAX:
+            raise Busy("operators_busy", "Too many operator calls are under way. Try again in a moment.")
+        self._under_way += 1
+        try:
+            return await anyio.to_thread.run_sync(work, limiter=self._limiter)
+        finally:
+            self._under_way -= 1
+
+
+def threads_of(request: Request) -> Threads:
+    """The gateway's threads for operators, made at the first call."""
+    state = request.app.state
+    if not hasattr(state, "operators_threads"):
+        state.operators_threads = Threads()
+    threads: Threads = state.operators_threads
+    return threads
+
+
+async def in_database(request: Request, work: Callable[[psycopg.Connection[Any]], T]) -> T:
+    """Run `work` in a thread on a connection of its own.
+
+    Operators act rarely and their transactions lock: a short-lived connection each keeps them out of
+    the pool that buyers wait for.
+    """
+    database_url = settings_of(request).engines.database_url
+
+    def run() -> T:
+        try:
+            with psycopg.connect(
+                database_url,
+                autocommit=True,
+                connect_timeout=CONNECT_SECONDS_MAX,
+                prepare_threshold=None,
+                application_name="onsale operator",
+            ) as conn:
+                return work(conn)
+        except psycopg.OperationalError as error:
+            raise Unavailable(
+                "Postgres does not answer; nothing is known to have changed. Look, then try again."
+            ) from error
+
+    return await threads_of(request).run(run)

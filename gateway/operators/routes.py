@@ -1,0 +1,156 @@
+"""The operators' HTTP: `/v1/operator/events`, each call guarded by the operator key.
+
+Answers are JSON of `store.events.Event` or `store.overview.Overview`; errors are problem+json with the
+codes of `store.errors`. A change wakes the event's allocator, best effort.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+import psycopg
+from fastapi import APIRouter, Depends, Request, Response
+from msgspec import UNSET, Struct, UnsetType
+
+from gateway.operators.access import in_database, read_body, require_operator, settings_of, threads_of
+from gateway.problems import Busy
+from store import events
+from store.overview import read_overview
+from store.stream.wake import undecided, wake
+from store.words import Arrival, EventState
+
+Conn = psycopg.Connection[Any]
+
+
+class NewEvent(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `POST /v1/operator/events` takes. `venue` is a slug; the name is the slug unless given."""
+
+    slug: str
+    venue: str
+    name: str = ""
+    hold_ttl_seconds: int = 480
+    seats_per_buyer_max: int = 8
+    fast_gate: bool = True
+    opens_at: datetime | None = None
+    open: bool = False
+
+
+class PolicyChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `PATCH /v1/operator/events/{event}/policy` takes; what is left out stays."""
+
+    hold_ttl_seconds: int | UnsetType = UNSET
+    seats_per_buyer_max: int | UnsetType = UNSET
+    fast_gate: bool | UnsetType = UNSET
+
+
+def _body(kind: type[Struct]) -> dict[str, Any]:
+    """For the API pages: the body is read below FastAPI, so that it has a bound."""
+    schema = msgspec.json.schema(kind, ref_template="#/components/schemas/{name}")["$defs"][kind.__name__]
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+
+
+@router.get("/events")
+async def list_events(request: Request) -> Response:
+    """Every event, newest first."""
+    return _json({"events": await in_database(request, events.list_events)})
+
+
+@router.post("/events", status_code=201, openapi_extra=_body(NewEvent))
+async def create_event(request: Request) -> Response:
+    """Put a venue's plan on sale: 201 with the event, a draft unless `open` is true."""
+    new = await read_body(request, NewEvent)
+    event = await in_database(request, partial(_create, new))
+    await _wake(request, event.slug)
+    return _json(event, 201, {"Location": f"/v1/operator/events/{event.slug}"})
+
+
+@router.get("/events/{event}")
+async def show_event(request: Request, event: str) -> Response:
+    """How the sale stands; `undecided` is how many requests wait, null when the stream does not answer."""
+    overview = await in_database(request, lambda conn: read_overview(conn, event))
+    redis_url, cursor = settings_of(request).engines.redis_url, Arrival(overview.progress.arrival)
+    behind = await threads_of(request).run(partial(undecided, redis_url, event, cursor))
+    return _json({**msgspec.to_builtins(overview), "undecided": behind})
+
+
+@router.post("/events/{event}/open")
+async def open_event(request: Request, event: str) -> Response:
+    """Start selling."""
+    return await _change(request, event, EventState.OPEN)
+
+
+@router.post("/events/{event}/pause")
+async def pause_event(request: Request, event: str) -> Response:
+    """Stop deciding: requests keep their order, running holds get the lost time back."""
+    return await _change(request, event, EventState.PAUSED)
+
+
+@router.post("/events/{event}/resume")
+async def resume_event(request: Request, event: str) -> Response:
+    """Go on after a pause."""
+    return await _change(request, event, EventState.OPEN, leaving=(EventState.PAUSED,))
+
+
+@router.post("/events/{event}/close")
+async def close_event(request: Request, event: str) -> Response:
+    """Stop selling for good; running holds can still be paid."""
+    return await _change(request, event, EventState.CLOSED)
+
+
+@router.patch("/events/{event}/policy", openapi_extra=_body(PolicyChange))
+async def set_policy(request: Request, event: str) -> Response:
+    """Change how long holds last, how many seats a buyer may have, the fast gate: from now on."""
+    change = await read_body(request, PolicyChange)
+    given = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET}
+    changed = await in_database(request, lambda conn: events.set_policy(conn, event, **given))
+    await _wake(request, event)
+    return _json(changed)
+
+
+async def _change(
+    request: Request, event: str, to: EventState, *, leaving: tuple[EventState, ...] | None = None
+) -> Response:
+    changed = await in_database(request, lambda conn: events.set_state(conn, event, to, leaving=leaving))
+    await _wake(request, event)
+    return _json(changed)
+
+
+async def _wake(request: Request, event: str) -> None:
+    redis_url = settings_of(request).engines.redis_url
+    with contextlib.suppress(Busy):  # the allocator looks each second anyway
+        await threads_of(request).run(partial(wake, redis_url, event))
+
+
+def _create(new: NewEvent, conn: Conn) -> events.Event:
+    with conn.transaction():
+        venue_id, plan = events.find_venue(conn, new.venue)
+        events.create_event(
+            conn,
+            new.slug,
+            new.name or new.slug,
+            venue_id,
+            plan,
+            hold_ttl_seconds=new.hold_ttl_seconds,
+            seats_per_buyer_max=new.seats_per_buyer_max,
+            fast_gate=new.fast_gate,
+            opens_at=new.opens_at,
+        )
+        if new.open:
+            events.set_state(conn, new.slug, EventState.OPEN)
+    return events.get_event(conn, new.slug)
+
+
+def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(
+        msgspec.json.encode(value),
+        status,
+        {"Cache-Control": "no-store", **(headers or {})},
+        media_type="application/json",
+    )

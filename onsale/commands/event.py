@@ -1,0 +1,190 @@
+"""`event`: put a plan on sale, open, pause, resume and close it, and see how it stands."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import psycopg
+import typer
+from rich.console import Console
+
+from onsale.commands import event_view as view
+from onsale.engines import attach_or_start
+from onsale.errors import OnsaleError as FrontDoorError
+from store import events, migrate
+from store.errors import BadRequest, OnsaleError, Refused
+from store.overview import read_overview
+from store.settings import EngineUrls
+from store.stream.wake import undecided, wake
+from store.words import Arrival, EventState
+
+app = typer.Typer(no_args_is_help=True, help="Events: create, open, pause, resume, close, show, list.")
+
+SlugArgument = Annotated[str, typer.Argument(help="The event's name in addresses, such as spring-gala.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Answer as JSON, for scripts.")]
+DataDirOption = Annotated[
+    Path | None, typer.Option("--data-dir", help="Where the embedded engines live. Default: .data")
+]
+
+
+class Gate(StrEnum):
+    """Whether gateways may refuse at once what they know is gone."""
+
+    on = "on"
+    off = "off"
+
+
+@app.command("create")
+def create(
+    slug: SlugArgument,
+    venue: Annotated[str, typer.Option("--venue", help="The venue's slug; `venue list` shows them.")],
+    name: Annotated[str | None, typer.Option("--name", help="What buyers read. Default: the slug.")] = None,
+    hold_ttl_seconds: Annotated[int, typer.Option(help="How long a buyer may keep seats unpaid.")] = 480,
+    seats_per_buyer: Annotated[int, typer.Option(help="Most seats and places one buyer may have.")] = 8,
+    gate: Annotated[Gate, typer.Option(help="Refuse at once what is known to be gone.")] = Gate.on,
+    opens_at: Annotated[
+        str | None, typer.Option(help="When it opens, such as 2030-05-01T10:00+02:00.")
+    ] = None,
+    open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put a venue's plan on sale; a draft until it is opened."""
+    with _told_plainly(as_json), _engines(data_dir) as (conn, urls):
+        when = _instant(opens_at)
+        with conn.transaction():
+            venue_id, plan = events.find_venue(conn, venue)
+            events.create_event(
+                conn,
+                slug,
+                name or slug,
+                venue_id,
+                plan,
+                hold_ttl_seconds=hold_ttl_seconds,
+                seats_per_buyer_max=seats_per_buyer,
+                fast_gate=gate is Gate.on,
+                opens_at=when,
+            )
+            if open_now:
+                events.set_state(conn, slug, EventState.OPEN)
+        wake(urls.redis_url, slug)
+        event = events.get_event(conn, slug)
+        _say(event, as_json, view.created(event, plan))
+
+
+@app.command("open")
+def open_event(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+    """Start selling."""
+    _change(slug, EventState.OPEN, data_dir, as_json)
+
+
+@app.command("pause")
+def pause(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+    """Stop deciding; requests keep their order, running holds get the lost time back."""
+    _change(slug, EventState.PAUSED, data_dir, as_json)
+
+
+@app.command("resume")
+def resume(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+    """Go on after a pause."""
+    _change(slug, EventState.OPEN, data_dir, as_json, leaving=(EventState.PAUSED,))
+
+
+@app.command("close")
+def close(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+    """Stop selling for good; running holds can still be paid."""
+    _change(slug, EventState.CLOSED, data_dir, as_json)
+
+
+@app.command("show")
+def show(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+    """How the sale stands: seats, requests, and how far decisions are."""
+    with _told_plainly(as_json), _engines(data_dir) as (conn, urls):
+        overview = read_overview(conn, slug)
+        behind = undecided(urls.redis_url, slug, Arrival(overview.progress.arrival))
+    if as_json:
+        _print_json({**msgspec.to_builtins(overview), "undecided": behind})
+    else:
+        Console(highlight=False, markup=False).print(view.overview(overview, behind))
+
+
+@app.command("list")
+def list_all(data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+    """List the events there are."""
+    with _told_plainly(as_json), _engines(data_dir) as (conn, _):
+        there = events.list_events(conn)
+    if as_json:
+        _print_json(there)
+    else:
+        Console(highlight=False, markup=False).print(view.listing(there))
+
+
+def _change(
+    slug: str,
+    to: EventState,
+    data_dir: Path | None,
+    as_json: bool,
+    *,
+    leaving: tuple[EventState, ...] | None = None,
+) -> None:
+    with _told_plainly(as_json), _engines(data_dir) as (conn, urls):
+        event = events.set_state(conn, slug, to, leaving=leaving)
+        wake(urls.redis_url, slug)
+        _say(event, as_json, f"{event.name} ({event.slug}) is {event.state} now.")
+
+
+@contextmanager
+def _engines(data_dir: Path | None) -> Iterator[tuple[psycopg.Connection, EngineUrls]]:
+    """An autocommit connection to the migrated database, and where the engines are."""
+    with attach_or_start(data_dir) as urls:
+        migrate.upgrade(urls.database_url)
+        with psycopg.connect(urls.database_url, autocommit=True) as conn:
+            yield conn, urls
+
+
+def _instant(written: str | None) -> datetime | None:
+    if written is None:
+        return None
+    try:
+        when = datetime.fromisoformat(written)
+    except ValueError:
+        when = None
+    if when is None or when.tzinfo is None:
+        raise BadRequest(
+            "invalid_event",
+            "--opens-at must be a time with its offset from UTC, such as 2030-05-01T10:00+02:00, "
+            f"not {written!r}.",
+        )
+    return when
+
+
+def _say(event: events.Event, as_json: bool, sentence: str) -> None:
+    if as_json:
+        _print_json(event)
+    else:
+        Console(highlight=False, markup=False).print(sentence, soft_wrap=True)
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
+@contextmanager
+def _told_plainly(as_json: bool) -> Iterator[None]:
+    """An error of ours becomes one line on stderr (with --json an object on stdout) and exit code 1."""
+    try:
+        yield
+    except (OnsaleError, FrontDoorError, psycopg.Error) as error:
+        if as_json:
+            code = error.code if isinstance(error, Refused) else "failed"
+            _print_json({"error": str(error), "code": code})
+        else:
+            Console(stderr=True, highlight=False).print(str(error), markup=False, soft_wrap=True)
+        raise typer.Exit(1) from None

@@ -1,0 +1,92 @@
+"""What the `event` commands print for people."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from store.events import Event
+from store.overview import Overview, Progress
+from store.plan import Plan
+from store.stream.wake import LAG_COUNT_MAX
+from store.words import EventState, SeatState
+
+NEXT_STEP = {
+    EventState.DRAFT: "Open it with: ./run event open {slug}",
+    EventState.OPEN: "Buyers find it at /e/{slug}",
+}
+
+
+def created(event: Event, plan: Plan) -> str:
+    """One or two lines after `event create`."""
+    standing = sum(area.capacity for area in plan.areas)
+    places = f" and {standing:,} standing places" if standing else ""
+    return (
+        f"{event.name} ({event.slug}): {len(plan.seats):,} seats{places} at {plan.name}; "
+        f"it is {event.state}.\n" + NEXT_STEP[event.state].format(slug=event.slug)
+    )
+
+
+def listing(events: list[Event]) -> RenderableType:
+    """All events, newest first."""
+    if not events:
+        return "No events yet. Make one: ./run event create my-event --venue VENUE --open"
+    table = Table("slug", "name", "state", "opens", box=None)
+    for event in events:
+        opens = event.opens_at.isoformat(" ", "minutes") if event.opens_at else ""
+        table.add_row(event.slug, event.name, event.state, opens)
+    return table
+
+
+def overview(told: Overview, undecided: int | None) -> RenderableType:
+    """One event: its state, its seats, its areas, its requests, who decides."""
+    event = told.event
+    gate = "on" if event.fast_gate else "off"
+    head = (
+        f"{event.name} ({event.slug}) is {event.state}{_sold_out(told)}\n"
+        f"Holds last {event.hold_ttl_seconds} s, {event.seats_per_buyer_max} seats a buyer, fast gate {gate}."
+    )
+    return Group(head, "", _places(told), "", _requests(told), "", _progress(told.progress, undecided))
+
+
+def _sold_out(told: Overview) -> str:
+    free = told.seats[SeatState.AVAILABLE] + sum(area.free for area in told.areas)
+    held = told.seats[SeatState.HELD] + sum(area.held for area in told.areas)
+    if free:
+        return "."
+    return f", sold out; {held:,} on hold." if held else ", sold out."
+
+
+def _places(told: Overview) -> Table:
+    table = Table(" ", box=None)
+    for heading in ("free", "held", "sold", "blocked"):
+        table.add_column(heading, justify="right")
+    states = (SeatState.AVAILABLE, SeatState.HELD, SeatState.SOLD, SeatState.BLOCKED)
+    table.add_row("seats", *[f"{told.seats[state]:,}" for state in states])
+    for area in told.areas:
+        table.add_row(area.name, f"{area.free:,}", f"{area.held:,}", f"{area.sold:,}", f"{area.blocked:,}")
+    return table
+
+
+def _requests(told: Overview) -> str:
+    given = [f"{count:,} {outcome}" for outcome, count in told.requests.items() if count]
+    return f"Requests decided: {', '.join(given)}." if given else "No request was decided yet."
+
+
+def _progress(progress: Progress, undecided: int | None) -> str:
+    if undecided is None:
+        lag = "the stream does not answer, so how many wait is not known"
+    elif undecided >= LAG_COUNT_MAX:
+        lag = f"{LAG_COUNT_MAX:,} or more requests wait"
+    else:
+        lag = f"{undecided:,} requests wait"
+    if progress.facts_waiting:
+        lag += f", {progress.facts_waiting:,} changes by others to take in"
+    owner = progress.worker or progress.owner
+    if owner is None:
+        by = "Nobody decides yet: no allocator has taken this event."
+    elif progress.renewed_seconds_ago is None:
+        by = f"Decided by {owner}, epoch {progress.epoch}."
+    else:
+        by = f"Decided by {owner}, epoch {progress.epoch}, heard of {progress.renewed_seconds_ago:.0f} s ago."
+    return f"Batch {progress.batch_no:,}, decided up to {progress.arrival}; {lag}.\n{by}"

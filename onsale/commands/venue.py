@@ -1,0 +1,252 @@
+"""`venue`: bring in a seating plan, make one, list what there is.
+
+A plan is read and checked whole before anything is written: a wrong one names the place and the reason
+and imports nothing.
+"""
+
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import psycopg
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from onsale.engines import attach_or_start
+from onsale.errors import OnsaleError as FrontDoorError
+from store import migrate
+from store.errors import OnsaleError
+from store.plan import Plan, encode, fingerprint
+from store.venues.checks import PlanError, refuse_unless
+from store.venues.csv_plan import read_csv
+from store.venues.make import make as make_plan
+from store.venues.pretix import Standing, read_pretix
+from store.venues.reading import Terms, amount_minor, amount_shown, read_bytes
+from store.venues.rows import SLUG_LENGTH_MAX, list_venues, save_venue
+
+app = typer.Typer(no_args_is_help=True, help="Seating plans: import, make, list.")
+_notes = Console(stderr=True)
+
+
+class FileFormat(StrEnum):
+    """What a plan file is written in."""
+
+    pretix = "pretix"
+    csv = "csv"
+
+
+class Kind(StrEnum):
+    """What `venue make` can build."""
+
+    theatre = "theatre"
+    arena = "arena"
+    hall = "hall"
+
+
+NameOption = Annotated[str | None, typer.Option("--name", help="What the venue is called.")]
+SlugOption = Annotated[
+    str | None, typer.Option("--slug", help="Its name in addresses; made from the name unless given.")
+]
+CurrencyOption = Annotated[str, typer.Option("--currency", help="Three letters, such as EUR.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Answer as JSON, for scripts.")]
+DataDirOption = Annotated[
+    Path | None, typer.Option("--data-dir", help="Where the embedded engines live. Default: .data")
+]
+
+
+@app.command("import")
+def import_venue(
+    file: Annotated[Path, typer.Argument(help="A pretix seating plan (JSON) or a table (CSV).")],
+    name: NameOption = None,
+    slug: SlugOption = None,
+    file_format: Annotated[
+        FileFormat | None, typer.Option("--format", help="Told from the file's ending unless given.")
+    ] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--price", help="CATEGORY=AMOUNT, such as Stalls=49.90; or AMOUNT alone where there is no price."
+        ),
+    ] = None,
+    area: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--area", help="NAME=CAPACITY:CATEGORY makes the pretix area with that text a standing area."
+        ),
+    ] = None,
+    stage: Annotated[
+        str | None, typer.Option("--stage", help="X,Y of the stage, from which seats are ranked.")
+    ] = None,
+    currency: CurrencyOption = "EUR",
+    check_only: Annotated[bool, typer.Option("--check", help="Only read and check; save nothing.")] = False,
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import a seating plan from a file."""
+    with _told_plainly(as_json), _notes.status("Reading the plan …"):
+        terms = _terms(price or [], currency, stage)
+        plan = _read(file, file_format, name, terms, _standing(area or []))
+        if check_only:
+            _say(_summary(plan), as_json, "checked, nothing saved")
+            return
+        _save(plan, slug, data_dir, as_json)
+
+
+@app.command("make")
+def make_venue(
+    kind: Annotated[Kind, typer.Argument(help="What to make.")],
+    seats: Annotated[int, typer.Option("--seats", help="Numbered seats, at most 100,000.")],
+    standing: Annotated[
+        int | None, typer.Option("--standing", help="Places on the floor of an arena or a hall.")
+    ] = None,
+    name: NameOption = None,
+    slug: SlugOption = None,
+    currency: CurrencyOption = "EUR",
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a theatre, an arena or a standing hall of any size."""
+    with _told_plainly(as_json), _notes.status("Making the plan …"):
+        plan = make_plan(kind.value, seats, name=name, currency=currency, standing=standing)
+        _save(plan, slug, data_dir, as_json)
+
+
+@app.command("list")
+def list_all(data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+    """List the venues there are."""
+    with _told_plainly(as_json), _connected(data_dir) as conn:
+        venues = list_venues(conn)
+    if as_json:
+        _print_json([{**venue._asdict(), "created_at": venue.created_at.isoformat()} for venue in venues])
+        return
+    if not venues:
+        Console().print("No venues yet. Make one: ./run venue make theatre --seats 1200")
+        return
+    table = Table("slug", "name", box=None)
+    table.add_column("seats", justify="right")
+    table.add_column("standing", justify="right")
+    for venue in venues:
+        table.add_row(venue.slug, venue.name, f"{venue.seats:,}", f"{venue.standing:,}")
+    Console().print(table)
+
+
+def _read(
+    file: Path, file_format: FileFormat | None, name: str | None, terms: Terms, standing: dict[str, Standing]
+) -> Plan:
+    raw = read_bytes(file)
+    if file_format is None:
+        endings = {".csv": FileFormat.csv, ".tsv": FileFormat.csv, ".json": FileFormat.pretix}
+        known = file.suffix.lower() in endings
+        refuse_unless(known, str(file), "is neither .json nor .csv; say --format pretix or --format csv")
+        file_format = endings[file.suffix.lower()]
+    if file_format is FileFormat.pretix:
+        return read_pretix(raw, name=name, terms=terms, standing=standing)
+    refuse_unless(
+        not standing, "--area", "is for pretix plans; in CSV a line with a capacity is a standing area"
+    )
+    return read_csv(raw, name=name or file.stem, terms=terms)
+
+
+def _terms(prices: list[str], currency: str, stage: str | None) -> Terms:
+    by_category: dict[str, int] = {}
+    default: int | None = None
+    for written in prices:
+        category, _, amount = written.rpartition("=")
+        minor = amount_minor(amount, currency, f"--price {written}")
+        if category:
+            by_category[category] = minor
+        else:
+            default = minor
+    point = None
+    if stage is not None:
+        found = re.fullmatch(r"(-?\d{1,7}(?:\.\d+)?),(-?\d{1,7}(?:\.\d+)?)", stage)
+        if not found:
+            raise PlanError("--stage", f"must be like 400,20, not {stage!r}")
+        point = (float(found[1]), float(found[2]))
+    return Terms(currency, by_category, default, point)
+
+
+def _standing(areas: list[str]) -> dict[str, Standing]:
+    standing = {}
+    for written in areas:
+        found = re.fullmatch(r"(.+)=([0-9]{1,12}):(.+)", written)
+        if not found:
+            raise PlanError(
+                f"--area {written}", "must be NAME=CAPACITY:CATEGORY, such as Floor=2000:Standing"
+            )
+        standing[found[1]] = Standing(int(found[2]), found[3])
+    return standing
+
+
+def _slug_of(name: str) -> str:
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:SLUG_LENGTH_MAX].strip("-")
+    refuse_unless(bool(slug), "name", f"no slug can be made from {name!r}; give --slug")
+    return slug
+
+
+def _save(plan: Plan, slug: str | None, data_dir: Path | None, as_json: bool) -> None:
+    chosen = slug or _slug_of(plan.name)
+    with _connected(data_dir) as conn:
+        venue_id = save_venue(conn, chosen, plan)
+    _say({"id": venue_id, "slug": chosen, **_summary(plan)}, as_json, f"saved as {chosen}")
+
+
+@contextmanager
+def _connected(data_dir: Path | None) -> Iterator[psycopg.Connection]:
+    """A connection to the migrated database; commits at the end unless an error ends it."""
+    with attach_or_start(data_dir) as urls:
+        migrate.upgrade(urls.database_url)
+        with psycopg.connect(urls.database_url) as conn:
+            yield conn
+
+
+def _summary(plan: Plan) -> dict[str, Any]:
+    return {
+        "name": plan.name,
+        "seats": len(plan.seats),
+        "standing": sum(area.capacity for area in plan.areas),
+        "sections": len(plan.sections),
+        "blocks": len(plan.blocks),
+        "currency": plan.currency,
+        "categories": [{"name": one.name, "price_minor": one.price_minor} for one in plan.categories],
+        "plan_sha256": fingerprint(encode(plan)),
+    }
+
+
+def _say(summary: dict[str, Any], as_json: bool, done: str) -> None:
+    if as_json:
+        _print_json(summary)
+        return
+    standing = f", {summary['standing']:,} standing places" if summary["standing"] else ""
+    out = Console(highlight=False, soft_wrap=True)
+    out.print(
+        f"{summary['name']}: {summary['seats']:,} seats in {summary['sections']} sections{standing}; {done}."
+    )
+    for category in summary["categories"]:
+        out.print(f"  {category['name']}: {amount_shown(category['price_minor'], summary['currency'])}")
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def _told_plainly(as_json: bool) -> Iterator[None]:
+    """An error of ours becomes one line on stderr (or a JSON object) and exit code 1."""
+    try:
+        yield
+    except (OnsaleError, FrontDoorError, psycopg.Error) as error:
+        if as_json:
+            at = {"place": error.place, "reason": error.reason} if isinstance(error, PlanError) else {}
+            _print_json({"error": str(error), **at})
+        else:
+            _notes.print(f"Nothing was saved. {error}", highlight=False, markup=False, soft_wrap=True)
+        raise typer.Exit(1) from None
