@@ -1,0 +1,123 @@
+"""`./run up`: one onsale on this machine, until Ctrl-C.
+
+Order of start: engines, migration, demo, allocators, gateway. Order of stop: the reverse, so that what
+was accepted is on disk before anything below it goes away.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from onsale.engines import engines
+from onsale.processes import Stack, require_free
+
+ALLOCATORS = 2  # one at work and one standing by
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class _Stopped(BaseException):
+    """A signal asked to stop; not an Exception, so that nothing on the way mistakes it for a failure."""
+
+
+def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool) -> None:
+    """Starts everything, says where it is, and returns after a stop signal once everything has ended."""
+    from onsale.demo import ensure_demo
+    from store import migrate
+
+    console = Console(highlight=False)
+    require_free(host, port)
+    try:
+        with _stop_signals():
+            console.print("[dim]starting the engines[/]")
+            with engines(
+                data_dir,
+                database_url=os.environ.get("DATABASE_URL") or None,
+                redis_url=os.environ.get("REDIS_URL") or None,
+            ) as both:
+                migrate.upgrade(both.urls.database_url)
+                demo_event = ensure_demo(both.urls.database_url) if demo else None
+                stack = Stack(
+                    both,
+                    allocators=ALLOCATORS,
+                    host=host,
+                    port=port,
+                    restart_dead=True,
+                    env={"ONSALE_DEMO": "1" if demo else "0"},
+                    say=lambda what: _say(console, what),
+                )
+                try:
+                    console.print("[dim]starting allocators and gateway[/]")
+                    stack.start()
+                    _announce(stack)
+                    for name, url in stack.urls.as_env().items():  # outside the panel: a line to copy whole
+                        console.print(Text(f"{name}={url}", style="dim"), soft_wrap=True)
+                    console.print(_panel(stack, demo_event))
+                    threading.Event().wait()
+                finally:
+                    console.print("[dim]stopping: gateway, allocators, engines[/]")
+                    stack.stop()
+    except _Stopped:
+        console.print("Stopped. Everything is kept for the next ./run up.")
+
+
+@contextmanager
+def _stop_signals() -> Iterator[None]:
+    """The first stop signal ends the block in order; a second one ends the process at once (and with it,
+    by the kernel's hand, every child)."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for each in STOP_SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+        raise _Stopped
+
+    before = {each: signal.signal(each, stop) for each in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _announce(stack: Stack) -> None:
+    both = stack.engines
+    both.data_dir.announce(
+        both.urls,
+        base_url=stack.base_url,
+        postgres_pid=both.postgres.pid if both.postgres else None,
+        valkey_pid=both.valkey.pid if both.valkey else None,
+    )
+
+
+def _say(console: Console, what: str) -> None:
+    console.print(Text(f"{datetime.now().astimezone():%H:%M:%S}  {what}", style="yellow"), soft_wrap=True)
+
+
+def _panel(stack: Stack, demo_event: str | None) -> Panel:
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="dim")
+    rows.add_column(overflow="fold")
+    base = stack.base_url
+    rows.add_row("page", f"[bold]{base}/[/]" + (f"   demo: {base}/e/{demo_event}" if demo_event else ""))
+    rows.add_row("API docs", f"{base}/docs")
+    rows.add_row("operator key", stack.operator_key)
+    names = [
+        name
+        for name, server in (("postgres", stack.engines.postgres), ("valkey", stack.engines.valkey))
+        if server
+    ]
+    pids = "  ".join(f"{name} {stack.pid(name)}" for name in [*stack.processes, *names])
+    rows.add_row("processes", pids)
+    rows.add_row("data, logs", f"{stack.engines.data_dir.path}, {stack.engines.data_dir.logs}/*.log")
+    return Panel(rows, title="[bold]onsale is up[/]", subtitle="[dim]Ctrl-C stops it[/]", expand=False)

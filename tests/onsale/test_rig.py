@@ -1,0 +1,76 @@
+"""The test rig's own promises: real engines, migrated, empty, and apart from other workers."""
+
+from __future__ import annotations
+
+import psycopg
+import redis
+from psycopg import sql
+
+
+def _tables(connection: psycopg.Connection) -> list[str]:
+    rows = connection.execute(
+        "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace"
+    )
+    return [name for (name,) in rows]
+
+
+def test_the_database_is_migrated_and_empty(database_url):
+    with psycopg.connect(database_url) as connection:
+        tables = _tables(connection)
+        assert "alembic_version" in tables
+        for table in tables:
+            count = connection.execute(
+                sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))
+            ).fetchone()
+            assert count == ((1,) if table == "alembic_version" else (0,)), table
+
+
+def test_rows_sessions_and_numbering_of_one_test_do_not_reach_the_next(worker_database):
+    with psycopg.connect(worker_database.url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE rig_probe (id bigint GENERATED ALWAYS AS IDENTITY, filler text)")
+    try:
+        for filler in ("x", "x" * 3_000_000):  # emptied by DELETE, then by TRUNCATE
+            left_open = psycopg.connect(worker_database.url)
+            left_open.execute("INSERT INTO rig_probe (filler) VALUES (%s)", [filler])
+            left_open.commit()
+            left_open.execute("SELECT 1 FROM rig_probe FOR UPDATE")
+            worker_database.empty()
+            left_open.close()
+            with psycopg.connect(worker_database.url) as connection:
+                assert connection.execute("SELECT count(*) FROM rig_probe").fetchone() == (0,)
+                row = connection.execute(
+                    "INSERT INTO rig_probe (filler) VALUES ('y') RETURNING id"
+                ).fetchone()
+                assert row == (1,)
+    finally:
+        with psycopg.connect(worker_database.url, autocommit=True) as connection:
+            connection.execute("DROP TABLE rig_probe")
+
+
+def test_nothing_is_traded_for_speed(database_url, redis_url):
+    with psycopg.connect(database_url) as connection:
+        settings = ("fsync", "synchronous_commit", "full_page_writes")
+        assert [connection.execute(f"SHOW {name}").fetchone() for name in settings] == [("on",)] * 3
+    with redis.Redis.from_url(redis_url) as client:
+        assert client.config_get("append*")["appendfsync"] == "always"
+        assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+
+
+def test_the_redis_database_is_empty_and_this_workers_alone(redis_url):
+    with redis.Redis.from_url(redis_url) as client:
+        assert client.dbsize() == 0
+        client.set("left", "over")
+
+
+def test_the_redis_database_is_empty_again(redis_url):
+    with redis.Redis.from_url(redis_url) as client:
+        assert client.dbsize() == 0
+
+
+def test_a_second_database_is_another_one(new_database, database_url):
+    migrated, bare = new_database(), new_database(migrated=False)
+    assert len({migrated, bare, database_url}) == 3
+    with psycopg.connect(migrated) as connection:
+        assert "alembic_version" in _tables(connection)
+    with psycopg.connect(bare) as connection:
+        assert _tables(connection) == []
