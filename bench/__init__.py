@@ -1,0 +1,1 @@
+"""Proof and measurement: the checker, the load generator, the stampede and the benchmarks."""

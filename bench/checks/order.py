@@ -1,0 +1,149 @@
+"""Was anybody overtaken? Arrival order in the ledger, and against the clock of the clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bench.checks.walk import Walk, told
+from bench.evidence import Finding, LedgerRow, Seen, Truth, read_frame
+from store.wire import arrival_order
+
+Order = tuple[int, int]
+
+
+def check_order(seen: Sequence[Seen], truth: Truth, walk: Walk) -> Iterator[Finding]:
+    """Rows stand in arrival order, nobody was refused what a later arrival got, clients agree."""
+    yield from _ledger_order(truth)
+    yield from _refused_though_free(truth, walk)
+    yield from _arrivals_told(seen)
+    yield from _acting_first(seen)
+
+
+def _ledger_order(truth: Truth) -> Iterator[Finding]:
+    """Within the ledger arrivals grow.
+
+    The exception is a request asked again after the stream lost it, which keeps its first arrival: it
+    lies below the cursor from before its batch. It is judged by what it lost (`_refused_though_free`).
+    """
+    cursor_before: dict[int, Order] = {}
+    cursor: Order = (0, 0)
+    for batch in truth.batches:
+        cursor_before[batch.batch_no] = cursor
+        cursor = max(cursor, arrival_order(batch.arrival))
+    last: LedgerRow | None = None
+    for row in truth.ledger:
+        if row.kind != "request":
+            continue
+        order = arrival_order(row.arrival)
+        if last is not None and order < arrival_order(last.arrival):
+            if order <= cursor_before.get(row.batch_no, (0, 0)):
+                continue
+            yield Finding("reordered", f"{told(row)} was decided after {told(last)}, which arrived later.")
+        last = row
+
+
+def _refused_though_free(truth: Truth, walk: Walk) -> Iterator[Finding]:
+    got: dict[int, list[LedgerRow]] = {}
+    for life in walk.lives.values():
+        for seat in life.seats:
+            got.setdefault(seat, []).append(life.row)
+    for refusal in walk.refusals:
+        row = refusal.row
+        later = [
+            (seat, winner)
+            for seat in refusal.seats
+            for winner in got.get(seat, ())
+            if winner.at > row.at and arrival_order(winner.arrival) > arrival_order(row.arrival)
+        ]
+        names = ", ".join(truth.plan.seats[seat].guid for seat in refusal.seats) or "standing places"
+        if later:
+            seat, winner = later[0]
+            story = (
+                f"{told(row)} was refused though {names} were free; then {told(winner)}, who arrived later, "
+            )
+            yield Finding("reordered", f"{story}got {truth.plan.seats[seat].guid}.")
+        else:
+            yield Finding("unexplained", f"{told(row)} was refused though {names} were free.")
+    yield from _overtaken(truth, walk, got)
+
+
+def _overtaken(truth: Truth, walk: Walk, got: dict[int, list[LedgerRow]]) -> Iterator[Finding]:
+    """Named seats refused because somebody decided earlier, but arrived later, had them."""
+    suspects = {winner.at for winner in _out_of_order(truth)}
+    if not suspects:
+        return
+    numbers = {seat.guid: number for number, seat in enumerate(truth.plan.seats)}
+    for rows in walk.by_key.values():
+        for row in rows:
+            if row.outcome != "taken" or row.at not in suspects:
+                continue
+            result = read_frame(f'{{"result":{row.result}}}'.encode()).result
+            for guid in result.get("taken", ()):
+                for winner in got.get(numbers.get(guid, -1), ()):
+                    end = walk.lives[winner.hold_id].end
+                    had_it = winner.at < row.at and (end is None or end > row.at)
+                    if had_it and arrival_order(winner.arrival) > arrival_order(row.arrival):
+                        story = f"{told(row)} was refused {guid}: {told(winner)}, who arrived later, had it."
+                        yield Finding("reordered", story)
+
+
+def _out_of_order(truth: Truth) -> Iterator[LedgerRow]:
+    highest: Order = (0, 0)
+    for row in truth.ledger:
+        if row.kind == "request":
+            order = arrival_order(row.arrival)
+            if order < highest:
+                yield row
+            highest = max(highest, order)
+
+
+def _arrivals_told(seen: Sequence[Seen]) -> Iterator[Finding]:
+    """Nobody's place in the order gets worse than the one that was acknowledged.
+
+    A better one is fine: where an append got no reply, the gateway appends again, and the decision
+    carries the first arrival. A client that asked again itself may be served as if for the first time.
+    """
+    for client in seen:
+        for ask in client.asks:
+            if len(ask.sent_ns) > 1 or not ask.accepted:
+                continue
+            accepted = ask.accepted[0][1]
+            for _, frame in ask.decisions:
+                decided = read_frame(frame).arrival
+                if arrival_order(decided) > arrival_order(accepted):
+                    story = f"{client.buyer}'s request {ask.request_id}, sent once, was accepted as "
+                    yield Finding("reordered", f"{story}{accepted} and decided as {decided}.")
+
+
+def _acting_first(seen: Sequence[Seen]) -> Iterator[Finding]:
+    """Who was told "accepted" before another even sent has the lower arrival."""
+    told_at: list[tuple[int, Order, str]] = []
+    sent_at: list[tuple[int, Order, str]] = []
+    for client in seen:
+        for ask in client.asks:
+            arrivals = [(when, arrival_order(arrival)) for when, arrival in ask.accepted]
+            arrivals += [
+                (when, arrival_order(read_frame(frame).arrival)) for when, frame in ask.decisions[:1]
+            ]
+            if not arrivals or not ask.sent_ns:
+                continue
+            who = f"{client.buyer}'s request {ask.request_id}"
+            when, order = min(arrivals)
+            told_at.append((when, order, who))
+            sent_at.append((ask.sent_ns[0], max(order for _, order in arrivals), who))
+    told_at.sort()
+    sent_at.sort()
+    highest: tuple[Order, str] = ((0, 0), "")
+    index = 0
+    for sent, order, who in sent_at:
+        while index < len(told_at) and told_at[index][0] < sent:
+            highest = max(highest, (told_at[index][1], told_at[index][2]))
+            index += 1
+        if order < highest[0]:
+            early, late = _text(highest[0]), _text(order)
+            story = f"{highest[1]} was acknowledged as {early} before {who} was sent; that one got {late}."
+            yield Finding("reordered", story)
+
+
+def _text(order: Order) -> str:
+    return f"{order[0]}-{order[1]}"

@@ -1,0 +1,174 @@
+"""One walk along the ledger: which hold had which seat, from which row to which row.
+
+It knows nothing of how decisions are made; it only adds up what the ledger says was given and freed,
+and notes where that cannot be: a seat given while somebody has it, a refusal though it was free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.evidence import Finding, LedgerRow, Truth, read_json
+
+ENDS_A_HOLD = frozenset({"released", "refunded", "expired"})
+"""Outcomes of fact and expiry rows after which the hold's seats are free."""
+
+
+@dataclass(slots=True)
+class Life:
+    """A hold from the row that gave it to the row that freed it (None: it still lives)."""
+
+    hold_id: int
+    row: LedgerRow
+    seats: tuple[int, ...]
+    areas: tuple[tuple[int, int], ...]
+    end: tuple[int, int] | None = None
+    ending: str = ""
+    paid: bool = False
+
+
+@dataclass(slots=True)
+class Refusal:
+    """A request that was refused although the ledger says that what it named was free."""
+
+    row: LedgerRow
+    seats: tuple[int, ...]
+    """The free seats it could have had (for standing places: none)."""
+
+
+@dataclass(slots=True)
+class Walk:
+    lives: dict[int, Life] = field(default_factory=dict)
+    holder: dict[int, int] = field(default_factory=dict)
+    """Seat number → hold, after the last row."""
+    refusals: list[Refusal] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    by_key: dict[tuple[str, str], list[LedgerRow]] = field(default_factory=dict)
+    """Request rows by (buyer, request id)."""
+
+
+class Walker:
+    """The state of a walk. `seat_numbers` and `guids` translate between names and numbers."""
+
+    def __init__(self, truth: Truth) -> None:
+        self.guids = [seat.guid for seat in truth.plan.seats]
+        self.seat_numbers = {guid: number for number, guid in enumerate(self.guids)}
+        self.area_numbers = {area.guid: number for number, area in enumerate(truth.plan.areas)}
+        self.walk = Walk()
+        self._truth = truth
+        self._blocked = {seat for seat, state, _ in truth.seats if state == "blocked"}
+        self._blocked |= {change.seat_no for change in truth.history if change.state == "blocked"}
+        self._area_free = [area.capacity for area in truth.plan.areas]
+        for row in truth.areas:
+            self._area_free[row.area_no] = row.capacity - row.blocked
+        self._frees = 0
+        self._nothing_since: dict[str, int] = {}
+
+    def run(self) -> Walk:
+        """Along the whole ledger, once."""
+        for row in self._truth.ledger:
+            if row.kind == "request":
+                self.walk.by_key.setdefault((row.buyer, row.request_id), []).append(row)
+                if row.outcome == "held":
+                    self._give(row)
+                elif row.outcome in ("taken", "sold_out"):
+                    self._refuse(row)
+            else:
+                self._end_or_pay(row)
+        return self.walk
+
+    def _give(self, row: LedgerRow) -> None:
+        result = read_json(row.result)
+        if result.get("hold") != str(row.hold_id):
+            story = f"{told(row)} gave hold {result.get('hold')}; a hold given there is {row.hold_id}."
+            self.walk.findings.append(Finding("unexplained", story))
+        unknown = [guid for guid in result.get("seats", ()) if guid not in self.seat_numbers]
+        if unknown:
+            self.walk.findings.append(
+                Finding("unexplained", f"{told(row)} gave {unknown}, which the plan has not.")
+            )
+        seats = tuple(self.seat_numbers[g] for g in result.get("seats", ()) if g in self.seat_numbers)
+        areas = tuple((self.area_numbers[g], n) for g, n in result.get("areas", {}).items())
+        for seat in seats:
+            holder = self.walk.holder.get(seat)
+            if holder is not None:
+                story = f"{told(row)} gave seat {self.guids[seat]} while hold {holder} had it"
+                self.walk.findings.append(
+                    Finding("oversold", f"{story} ({told(self.walk.lives[holder].row)}).")
+                )
+            self.walk.holder[seat] = row.hold_id
+        for area, quantity in areas:
+            self._area_free[area] -= quantity
+            if self._area_free[area] < 0:
+                name = self._truth.plan.areas[area].guid
+                over = -self._area_free[area]
+                story = f"{told(row)} gave {quantity} places in {name}: {over} over its capacity."
+                self.walk.findings.append(Finding("oversold", story))
+        self.walk.lives[row.hold_id] = Life(row.hold_id, row, seats, areas)
+
+    def _end_or_pay(self, row: LedgerRow) -> None:
+        named = read_json(row.input).get("hold")
+        life = self.walk.lives.get(int(named)) if named is not None else None
+        if life is None or life.end is not None:
+            return
+        if row.outcome == "paid":
+            life.paid = True
+        elif row.outcome in ENDS_A_HOLD:
+            life.end, life.ending = row.at, row.outcome
+            self._frees += 1
+            for seat in life.seats:
+                if self.walk.holder.get(seat) == life.hold_id:
+                    del self.walk.holder[seat]
+            for area, quantity in life.areas:
+                self._area_free[area] += quantity
+
+    def _refuse(self, row: LedgerRow) -> None:
+        if self._nothing_since.get(row.input) == self._frees:
+            return  # refused rightly before, and nothing came free since
+        want = read_json(row.input)
+        free = self._free_for(want)
+        if free is None:
+            self._nothing_since[row.input] = self._frees
+        else:
+            self.walk.refusals.append(Refusal(row, free))
+
+    def _free_for(self, want: dict[str, Any]) -> tuple[int, ...] | None:
+        """Seats that would have satisfied the want, or None when something in it was not to be had."""
+        holder, blocked = self.walk.holder, self._blocked
+        named = [self.seat_numbers.get(guid, -1) for guid in want.get("seats", ())]
+        if any(seat < 0 or seat in holder or seat in blocked for seat in named):
+            return None
+        for guid, quantity in want.get("areas", {}).items():
+            area = self.area_numbers.get(guid)
+            if area is None or self._area_free[area] < quantity:
+                return None
+        best = want.get("best")
+        if best is None:
+            return tuple(named)
+        together = self._run_of(best, set(named))
+        return None if together is None else (*named, *together)
+
+    def _run_of(self, best: dict[str, Any], but: set[int]) -> tuple[int, ...] | None:
+        plan, quantity = self._truth.plan, best["quantity"]
+        holder, blocked = self.walk.holder, self._blocked
+        section, category = best.get("section"), best.get("category")
+        for block in plan.blocks:
+            if section is not None and plan.sections[block.section].name != section:
+                continue
+            if category is not None and plan.categories[block.category].name != category:
+                continue
+            run = 0
+            for seat in range(block.first, block.first + block.length):
+                run = 0 if seat in holder or seat in blocked or seat in but else run + 1
+                if run == quantity:
+                    return tuple(range(seat - quantity + 1, seat + 1))
+        return None
+
+
+def told(row: LedgerRow) -> str:
+    """A request row in a few words."""
+    return (
+        f"{row.buyer}'s request {row.request_id} (arrival {row.arrival}, batch {row.batch_no} "
+        f"position {row.position}, {row.outcome})"
+    )

@@ -1,0 +1,51 @@
+"""A bare websocket echo: the gateway's own server, options and frames, and no work at all.
+
+Hello is answered by a welcome; a request by a decision frame of usual size with the request's id. What
+it reaches is what this machine, the server and the load generator can do; onsale is measured against it.
+Run as `python -m bench.echo PORT`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from gateway.app import server_of
+from gateway.settings import Settings
+from store.settings import EngineUrls
+
+WELCOME = '{"type":"welcome","event":{"slug":"echo"},"buyer":"echo"}'
+TAIL = '","arrival":"1763720000000-4","outcome":"taken","result":{"taken":["stalls-C-12"]}}'
+_ID = re.compile(r'"id":"([^"]*)"')
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    """One connection."""
+    if scope["type"] != "websocket":
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+        return
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        found = _ID.search(message.get("text") or "")
+        answer = f'{{"type":"decision","id":"{found[1]}{TAIL}' if found else WELCOME
+        await send({"type": "websocket.send", "text": answer})
+
+
+def main(port: int) -> None:
+    """Serve on loopback until ended."""
+    nowhere = EngineUrls("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
+    server = server_of(Settings(nowhere, port=port, token_secret="never used by the echo, 32 bytes"))
+    server.config.app = app
+    server.config.lifespan = "off"
+    server.run()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,158 @@
+"""What the checker judges: what clients saw, and what the database holds. Types only, no I/O.
+
+Clients' times are nanoseconds of one machine's monotonic clock, so of two clients on that machine it
+is known who acted first. Times in the database are microseconds by Postgres' clock.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct, field
+
+from store.plan import Plan
+
+
+class Ask(Struct):
+    """One request of one client, and everything it was told about it."""
+
+    request_id: str
+    want: str
+    """Canonical JSON, as it was sent first."""
+    sent_ns: list[int] = field(default_factory=list)
+    """Each time it was sent; more than once means it was asked again."""
+    accepted: list[tuple[int, str]] = field(default_factory=list)
+    """(when, arrival)"""
+    decisions: list[tuple[int, bytes]] = field(default_factory=list)
+    """(when, the whole frame); a client that asks again sees several, all the same."""
+    not_queued: list[tuple[int, bytes]] = field(default_factory=list)
+    """(when, the whole frame) of refusals by the fast gate: no decision."""
+    errors: list[tuple[int, str]] = field(default_factory=list)
+    """(when, code)"""
+
+
+class HoldOp(Struct):
+    """A client's release or confirm, and the answer. `state` is empty when there was none."""
+
+    op: str
+    hold: str
+    sent_ns: int
+    answered_ns: int = 0
+    state: str = ""
+    error: str = ""
+
+
+class Seen(Struct):
+    """All that one client saw. `stayed`: it was connected and waiting until the end."""
+
+    buyer: str
+    asks: list[Ask] = field(default_factory=list)
+    hold_ops: list[HoldOp] = field(default_factory=list)
+    strange: list[bytes] = field(default_factory=list)
+    """Decision frames for requests that this client never sent."""
+    stayed: bool = True
+
+
+class Batch(NamedTuple):
+    batch_no: int
+    epoch: int
+    batch_time: int
+    arrival: str
+    rows: int
+    """How many rows its digests cover."""
+
+
+class LedgerRow(NamedTuple):
+    """`input` and `result` are JSON text; strings are empty where the column is NULL."""
+
+    batch_no: int
+    position: int
+    kind: str
+    arrival: str
+    buyer: str
+    request_id: str
+    input: str
+    outcome: str
+    result: str
+
+    @property
+    def at(self) -> tuple[int, int]:
+        """The row's place in the order of decisions."""
+        return self.batch_no, self.position
+
+    @property
+    def hold_id(self) -> int:
+        """The hold this row gives, if it gives one."""
+        return self.batch_no << 16 | self.position
+
+
+class HoldRow(NamedTuple):
+    hold_id: int
+    buyer: str
+    request_id: str
+    state: str
+    quantity: int
+
+
+class AreaRow(NamedTuple):
+    area_no: int
+    capacity: int
+    held: int
+    sold: int
+    blocked: int
+
+
+class Change(NamedTuple):
+    """A row of a seat's history, in the order they happened."""
+
+    seat_no: int
+    at: int
+    state: str
+    hold_id: int | None
+    by: str
+
+
+class Truth(Struct):
+    """One event as the database has it, all read in one snapshot."""
+
+    slug: str
+    plan: Plan
+    seats: list[tuple[int, str, int | None]] = field(default_factory=list)
+    """(seat number, state, hold)"""
+    areas: list[AreaRow] = field(default_factory=list)
+    holds: list[HoldRow] = field(default_factory=list)
+    hold_seats: list[tuple[int, int]] = field(default_factory=list)
+    """(seat number, hold)"""
+    hold_areas: list[tuple[int, int, int]] = field(default_factory=list)
+    """(hold, area number, quantity)"""
+    history: list[Change] = field(default_factory=list)
+    ledger: list[LedgerRow] = field(default_factory=list)
+    """In (batch, position) order."""
+    batches: list[Batch] = field(default_factory=list)
+    cursor_batch_no: int = 0
+    cursor_arrival: str = "0-0"
+    facts: list[tuple[str, int | None]] = field(default_factory=list)
+    """(kind, hold) of facts the allocator has not consumed yet"""
+
+
+class Finding(Struct, frozen=True):
+    """Something that must not be. `story` says who, which seat and which arrivals or batches."""
+
+    kind: str
+    story: str
+
+
+class Frame(Struct):
+    """A decision frame as a client reads it."""
+
+    id: str = ""
+    arrival: str = ""
+    outcome: str = ""
+    result: dict[str, Any] = {}
+
+
+read_frame = msgspec.json.Decoder(Frame).decode
+read_json = msgspec.json.decode
+encode_seen = msgspec.msgpack.Encoder().encode
+decode_seen = msgspec.msgpack.Decoder(list[Seen]).decode

@@ -1,0 +1,67 @@
+"""The benchmark's report: its fields, its rows, and that a tiny backlog is counted right."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from bench import core, show
+from bench.backlog import allocator_stack, alone, mixed
+from bench.processes import machine, resident_bytes, tree_cpu_seconds
+from bench.report import Report, at_least, at_most
+from bench.rows_memory import measure_memory
+from store.errors import BadRequest
+from store.wire import decode_entry
+from tests.checker.sale import plan
+
+
+def test_a_report_has_the_documented_fields():
+    report = Report(machine(), [at_least("a", 0.5, "ratio", 0.4), at_most("b", 260, "ms", 250)])
+    built = json.loads(json.dumps(msgspec.to_builtins(report)))
+    assert built["rows"] == [
+        {"name": "a", "value": 0.5, "unit": "ratio", "reach": "≥ 0.4", "reached": True},
+        {"name": "b", "value": 260, "unit": "ms", "reach": "≤ 250", "reached": False},
+    ]
+    assert {"cpu", "cores", "memory_gb", "python"} <= set(built["machine"])
+
+
+def test_the_table_shows_every_row_and_where_time_goes():
+    report = Report({}, [at_least("allocator_mixed", 61_234.5, "decisions/s", 60_000)], {"gateway-1": 30.5})
+    console = Console(width=120, file=io.StringIO(), record=True)
+    console.print(show.core_report(report))
+    text = console.export_text()
+    assert "allocator_mixed" in text
+    assert "61,234" in text
+    assert "gateway-1 30.5" in text
+
+
+def test_rows_are_chosen_by_group_or_name():
+    assert core.chosen([]) == [measure for measure, _ in core.GROUPS.values()]
+    assert core.chosen(["memory_per_key"]) == [measure_memory]
+    assert core.chosen(["memory"]) == [measure_memory]
+    with pytest.raises(BadRequest, match="There are: sockets"):
+        core.chosen(["speed"])
+
+
+def test_a_mixed_backlog_has_as_many_seats_as_are_to_be_held():
+    entries = [decode_entry(entry) for entry in mixed(plan(), 40, 4)]
+    assert len({entry.buyer for entry in entries}) == 40
+    wants = [bytes(entry.want) for entry in entries]
+    firsts = [number for number, want in enumerate(wants) if want not in wants[:number]]
+    assert firsts == [0, 10, 20, 30]
+
+
+def test_a_small_backlog_is_decided_and_counted():
+    with allocator_stack() as stack, alone(stack, 10) as one:
+        before = tree_cpu_seconds(stack.pid("postgres"))
+        decided = one.decide(mixed(one.event.plan, 3_000, 10))
+        assert one.outcomes() == {"held": 10, "taken": 2_990}
+        assert decided.decisions == 3_000
+        assert decided.batches >= 2
+        assert decided.per_second > 0
+        assert tree_cpu_seconds(stack.pid("postgres")) >= before
+        assert resident_bytes(stack.pid("valkey")) > 0
