@@ -95,7 +95,7 @@ def decide(
     """
     decided = Decided()
     for fact in facts:
-        _consume(memory, overlay, fact, decided)
+        _take_fact(memory, overlay, fact, decided)
     _expire(memory, overlay, expiry_now(memory, batch_time), decided)
     position = decided.first_ask = len(decided.rows)
     rows = decided.rows
@@ -120,24 +120,24 @@ def decide(
     return decided
 
 
-def _consume(memory: Memory, overlay: Overlay, fact: Fact, decided: Decided) -> None:
+def _take_fact(memory: Memory, overlay: Overlay, fact: Fact, decided: Decided) -> None:
+    hold = consume(memory, overlay, fact)
     if fact.kind == FactKind.POLICY:
-        policy = decode_policy(fact.body)
-        overlay.set_policy(policy, extend=fact.fact_id not in memory.reflected)
-        decided.state = policy.state
-    else:
-        assert fact.hold_id is not None, "a fact about a hold names it"
-        if fact.kind == FactKind.PAID:
-            hold = overlay.settle(fact.hold_id)
-            if hold is not None:
-                decided.sold_by_fact.append(hold)
-        else:
-            hold = overlay.free(fact.hold_id)
-            if hold is not None:
-                decided.freed_by_fact.append(hold)
+        decided.state = memory.policy.state
+    elif hold is not None:
+        (decided.sold_by_fact if fact.kind == FactKind.PAID else decided.freed_by_fact).append(hold)
     hold_json = "null" if fact.hold_id is None else f'"{fact.hold_id}"'
     text = f'{{"fact":{fact.fact_id},"hold":{hold_json},"body":{fact.body}}}'
     decided.rows.append(Row(LedgerKind.FACT, "", "", "", text, fact.kind, "{}"))
+
+
+def consume(memory: Memory, overlay: Overlay, fact: Fact) -> Hold | None:
+    """Let memory know what somebody else changed; the hold it was about, if memory had it as active."""
+    if fact.kind == FactKind.POLICY:
+        overlay.set_policy(decode_policy(fact.body), extend=fact.fact_id not in memory.reflected)
+        return None
+    assert fact.hold_id is not None, "a fact about a hold names it"
+    return overlay.settle(fact.hold_id) if fact.kind == FactKind.PAID else overlay.free(fact.hold_id)
 
 
 def _expire(memory: Memory, overlay: Overlay, now: int, decided: Decided) -> None:

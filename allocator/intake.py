@@ -6,6 +6,7 @@ is a `conflict` of that arrival. What cannot be read is `invalid` under its arri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,10 +17,13 @@ import msgspec
 from allocator.decide import Ask
 from allocator.keys import Keys
 from allocator.ports import Key, Known
-from allocator.wishes import Wish, Wishes
+from allocator.wishes import UNREADABLE, Wish, Wishes
 from store.stream.port import CREATED, REQUEST, RawEntry
 from store.wire import Entry, arrival_order, decision_frame, decode_entry, encode_entry
 from store.words import Arrival
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_STREAM_ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 
 
 class Answer(NamedTuple):
@@ -69,15 +73,23 @@ def sort_out(
         try:
             entry = decode_entry(fields[1])
             buyer, request_id, want = entry.buyer, entry.request_id, bytes(entry.want)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            asks.append(Ask(arrival, "", arrival, "null", Wish("unreadable")))
+            wish = read_wish(want)
+            text = want.decode() if wish.reason != UNREADABLE else "null"
+            rare = entry.first_arrival or b"\\" in fields[1]
+            readable = not rare or _is_writable(entry)
+        except _UNREADABLE:
+            readable = False
+        if not readable:  # of nobody; its arrival stands for its key
+            if suspect(("", arrival)):
+                suspects.append(len(asks))
+            asks.append(Ask(arrival, "", arrival, "null", Wish(UNREADABLE)))
             gateways.append("")
             continue
         if entry.first_arrival:
             arrival, asked_again = Arrival(entry.first_arrival), True
         if suspect((buyer, request_id)):
             suspects.append(len(asks))
-        asks.append(Ask(arrival, buyer, request_id, want.decode(), read_wish(want)))
+        asks.append(Ask(arrival, buyer, request_id, text, wish))
         gateways.append(entry.gateway)
     if asked_again:  # what the stream lost goes first, by the arrival that was acknowledged
         order = sorted(range(len(asks)), key=lambda i: arrival_order(asks[i].arrival))
@@ -88,6 +100,12 @@ def sort_out(
     return _without_repeats(asks, gateways, suspects, look_up)
 
 
+def _is_writable(entry: Entry) -> bool:
+    """Whether the ledger can hold its names (no control characters) and its first arrival is one."""
+    names = entry.buyer + entry.request_id
+    return min(names, default=" ") >= " " and bool(_STREAM_ID.fullmatch(entry.first_arrival or "0-0"))
+
+
 def undecided(
     entries: Sequence[RawEntry], look_up: Callable[[Sequence[Key]], dict[Key, Known]]
 ) -> list[bytes]:
@@ -95,7 +113,7 @@ def undecided(
     waiting: dict[Key, tuple[str, Entry]] = {}
     for raw_id, fields in entries:
         if fields[0] == REQUEST:
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            with suppress(*_UNREADABLE):
                 entry = decode_entry(fields[1])
                 waiting.setdefault((entry.buyer, entry.request_id), (raw_id.decode(), entry))
     decided = look_up(list(waiting)) if waiting else {}

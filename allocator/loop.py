@@ -31,6 +31,8 @@ IDLE_MS = 1000
 GATHER_SECONDS = 1.0
 """How long to collect what is asked again after the stream was lost, before deciding anything newer."""
 GATHER_MAX = 200_000
+TRIM_SECONDS = 1.0
+"""What is decided stays in the stream for at most about so long."""
 BELOW_MAX = 10_000
 
 
@@ -65,6 +67,9 @@ class BatchLoop:
         self._wishes = Wishes(self.memory.layout)
         self._attended_at = 0.0
         self._peeked = self.cursor.arrival
+        self._trimmed_at = 0.0
+        self._changes: list[tuple[str, bytes]] = []
+        """What batches changed on the map, to be published with their answers."""
         self._now = (self.memory.batch_time, monotonic())
         """(Postgres' clock in microseconds, ours) at the last batch: to guess when to wake, no more."""
         self.redone = self.reappended = self.gathered = 0
@@ -116,7 +121,9 @@ class BatchLoop:
             )
         except PausedMeanwhile:
             self.tick()
-        self._arrivals.trim_through(self.cursor.arrival)
+        if self._monotonic() - self._trimmed_at >= TRIM_SECONDS:
+            self._trimmed_at = self._monotonic()
+            self._arrivals.trim_through(self.cursor.arrival)
 
     def tick(self) -> None:
         """A batch without requests, if somebody changed something or a hold ran out."""
@@ -161,7 +168,8 @@ class BatchLoop:
             last = start + size >= len(asks)
             arrival = Arrival(through) if last else self.cursor.arrival
             rows += self._make_true(asks[start : start + size], arrival)
-        self._publish(answers(self._event, batch, rows))
+        changes, self._changes = self._changes, []
+        self._publish([*changes, *answers(self._event, batch, rows)])
 
     def _make_true(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         """The ledger rows of `asks`, true in Postgres."""
@@ -200,7 +208,7 @@ class BatchLoop:
         overlay.keep(batch_no, begun.batch_time)
         self.cursor = self.cursor._replace(batch_no=batch_no, arrival=arrival)
         self._now = (begun.batch_time, self._monotonic())
-        self._publish([seat_changes(self._event, memory, batch_no, begun.batch_time, decided)])
+        self._changes.append(seat_changes(self._event, memory, batch_no, begun.batch_time, decided))
         return decided.rows[decided.first_ask :]
 
     def _commit(self, batch_no: int, overlay: Overlay) -> None:

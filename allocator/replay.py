@@ -1,23 +1,23 @@
-"""The ledger, decided again: by a standby to stay warm, by `./run verify` to prove every answer.
+"""The ledger, decided again: `./run verify` proves every answer.
 
-Both feed what the ledger says went in to the very function that decided, and compare what comes out.
+What the ledger says went in is fed to the very function that decided, and what comes out compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
-import msgspec
 import psycopg
 
 from allocator.decide import CODE_VERSION, Ask, Fact, Row, decide
-from allocator.keys import Keys
+from allocator.follow import decode_fact
 from allocator.load import load_layout
 from allocator.memory import Memory, Overlay
 from allocator.wishes import Wish, Wishes
 from store.ledger import DIGEST_BYTES, GENESIS, batch_hash, row_digest
-from store.words import Arrival, EventState, HoldId, LedgerKind, Outcome, Policy
+from store.words import Arrival, EventState, LedgerKind, Outcome, Policy
 
 Connection = psycopg.Connection[Any]
 
@@ -35,6 +35,8 @@ class Batch(NamedTuple):
     digests: bytes
     hash: bytes
     rows: list[Row]
+    positions: list[int]
+    """Where the ledger has each of `rows`: 0, 1, 2 …"""
 
 
 class Finding(NamedTuple):
@@ -43,15 +45,6 @@ class Finding(NamedTuple):
     batch_no: int
     position: int | None
     story: str
-
-
-class _FactInput(msgspec.Struct):
-    fact: int
-    hold: str | None
-    body: msgspec.Raw
-
-
-_decode_fact = msgspec.json.Decoder(_FactInput).decode
 
 
 def read_batches(conn: Connection, event_id: int, after: int) -> Iterator[Batch]:
@@ -67,14 +60,16 @@ def read_batches(conn: Connection, event_id: int, after: int) -> Iterator[Batch]
             conn.commit()
             return
         rows: dict[int, list[Row]] = {}
-        for batch_no, *row in conn.execute(
-            "SELECT batch_no, kind, coalesce(arrival, ''), coalesce(buyer, ''), coalesce(request_id, ''),"
-            "       input::text, outcome, result::text"
+        positions: dict[int, list[int]] = {}
+        for batch_no, position, *row in conn.execute(
+            "SELECT batch_no, position, kind, coalesce(arrival, ''), coalesce(buyer, ''),"
+            "       coalesce(request_id, ''), input::text, outcome, result::text"
             "  FROM ledger WHERE event_id = %s AND batch_no > %s AND batch_no <= %s"
             " ORDER BY batch_no, position",
             (event_id, after, heads[-1][0]),
         ):
             rows.setdefault(batch_no, []).append(Row(*row))
+            positions.setdefault(batch_no, []).append(position)
         conn.commit()
         for batch_no, epoch, batch_time, arrival, code_version, digests, digest in heads:
             head = (
@@ -86,7 +81,7 @@ def read_batches(conn: Connection, event_id: int, after: int) -> Iterator[Batch]
                 bytes(digests),
                 bytes(digest),
             )
-            yield Batch(*head, rows.get(batch_no, []))
+            yield Batch(*head, rows.get(batch_no, []), positions.get(batch_no, []))
         after = heads[-1][0]
 
 
@@ -96,9 +91,7 @@ def decide_again(memory: Memory, wishes: Wishes, batch: Batch) -> list[Row]:
     asks: list[Ask] = []
     for row in batch.rows:
         if row.kind == LedgerKind.FACT:
-            given = _decode_fact(row.input)
-            hold_id = None if given.hold is None else HoldId(int(given.hold))
-            facts.append(Fact(given.fact, row.outcome, hold_id, bytes(given.body).decode()))
+            facts.append(decode_fact(row.input).as_fact(row.outcome))
         elif row.kind == LedgerKind.REQUEST:
             wish = wishes.read(row.input.encode())
             if row.result == '{"reason":"undecidable"}':
@@ -109,30 +102,6 @@ def decide_again(memory: Memory, wishes: Wishes, batch: Batch) -> list[Row]:
     decided = decide(memory, overlay, batch.batch_no, batch.batch_time, facts, asks)
     overlay.keep(batch.batch_no, batch.batch_time)
     return decided.rows
-
-
-class Follower:
-    """A standby's warm memory: decides each new batch again. `mismatch` says when that went wrong."""
-
-    def __init__(self, conn: Connection, event_id: int, memory: Memory, keys: Keys) -> None:
-        self._conn = conn
-        self._event_id = event_id
-        self._wishes = Wishes(memory.layout)
-        self.memory = memory
-        self.keys = keys
-        self.arrival: Arrival | None = None
-        """The cursor after the last batch followed; None until there was one."""
-
-    def catch_up(self) -> Finding | None:
-        """Follow the ledger to its end. A finding means that memory must be loaded anew."""
-        for batch in read_batches(self._conn, self._event_id, self.memory.batch_no):
-            if decide_again(self.memory, self._wishes, batch) != batch.rows:
-                return Finding(batch.batch_no, None, "a standby decides this batch differently")
-            for row in batch.rows:
-                if row.kind == LedgerKind.REQUEST:
-                    self.keys.suspect((row.buyer, row.request_id))
-            self.arrival = batch.arrival
-        return None
 
 
 def verify(conn: Connection, event_id: int) -> Iterator[Finding | Batch]:
@@ -147,6 +116,7 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Batch]:
     wants: dict[tuple[str, str], str] = {}
     before = GENESIS
     expected = 1
+    until = _batches_committed(conn, event_id)  # first: a sale goes on while its ledger is read
     for batch in read_batches(conn, event_id, 0):
         found = list(_changed(batch, before, expected))
         if batch.code_version != CODE_VERSION:
@@ -159,7 +129,9 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Batch]:
             return
         yield batch
         before, expected = batch.hash, batch.batch_no + 1
-    yield from _missing_end(conn, event_id, expected - 1)
+    if until >= expected:
+        yield Finding(expected, None, f"batches {expected} to {until} are missing")
+    yield from _rows_of_no_batch(conn, event_id)
 
 
 def _changed(batch: Batch, before: bytes, expected: int) -> Iterator[Finding]:
@@ -169,12 +141,17 @@ def _changed(batch: Batch, before: bytes, expected: int) -> Iterator[Finding]:
         return
     digests = [batch.digests[i : i + DIGEST_BYTES] for i in range(0, len(batch.digests), DIGEST_BYTES)]
     if len(digests) != len(batch.rows):
-        yield Finding(batch.batch_no, None, f"has {len(batch.rows)} rows; {len(digests)} were written")
+        now = [row_digest(row) for row in batch.rows]
+        first = next(at for at, (was, is_) in enumerate(zip_longest(digests, now)) if was != is_)
+        story = f"has {len(batch.rows)} rows; {len(digests)} were written, and they differ from here on"
+        yield Finding(batch.batch_no, first, story)
         return
-    for position, (row, digest) in enumerate(zip(batch.rows, digests, strict=True)):
+    for position, (at, row, digest) in enumerate(zip(batch.positions, batch.rows, digests, strict=True)):
         if row_digest(row) != digest:
             who = f"buyer {row.buyer!r}, request {row.request_id!r}" if row.buyer else row.kind
             yield Finding(batch.batch_no, position, f"the row was changed after it was written ({who})")
+        elif at != position:
+            yield Finding(batch.batch_no, position, f"the row was moved to position {at}")
     head = (batch.batch_no, batch.epoch, batch.batch_time, batch.arrival, batch.code_version)
     if batch_hash(before, *head, batch.digests) != batch.hash:
         yield Finding(batch.batch_no, None, "its hash does not follow from the batch before it and its rows")
@@ -201,9 +178,22 @@ def _differences(batch: Batch, again: Sequence[Row]) -> Iterator[Finding]:
             yield Finding(batch.batch_no, position, story)
 
 
-def _missing_end(conn: Connection, event_id: int, last: int) -> Iterator[Finding]:
+def _batches_committed(conn: Connection, event_id: int) -> int:
     row = conn.execute("SELECT batch_no FROM event_cursor WHERE event_id = %s", (event_id,)).fetchone()
     conn.commit()
     assert row is not None, "an event has a cursor row"
-    if row[0] > last:
-        yield Finding(last + 1, None, f"batches {last + 1} to {row[0]} are missing")
+    return int(row[0])
+
+
+def _rows_of_no_batch(conn: Connection, event_id: int) -> Iterator[Finding]:
+    """Rows that were put into the ledger under a number that no batch has."""
+    found = conn.execute(
+        "SELECT batch_no, position FROM ledger WHERE event_id = %s AND NOT EXISTS"
+        " (SELECT FROM ledger_batch AS batch"
+        "   WHERE batch.event_id = ledger.event_id AND batch.batch_no = ledger.batch_no)"
+        " ORDER BY batch_no, position LIMIT 100",
+        (event_id,),
+    ).fetchall()
+    conn.commit()
+    for batch_no, position in found:
+        yield Finding(batch_no, position, "belongs to no batch")

@@ -11,6 +11,10 @@ from __future__ import annotations
 
 from typing import Final
 
+PLAN_BY_KEY: Final = """
+SET plan_cache_mode = force_generic_plan
+"""
+
 FENCE: Final = """
 -- Fence, exactly-once and clock in one compare-and-set. A stale owner, or the same batch sent twice,
 -- finds no row. Locks the cursor row until COMMIT, so a takeover waits for it or ends this backend.

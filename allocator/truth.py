@@ -1,8 +1,8 @@
 """`Truth` in Postgres: one owner's connection to one event.
 
 A batch is two pipelined round trips, a COPY and a COMMIT, whatever its size. Counts are checked
-against what was decided. What is retried is only what Postgres says may be (deadlock, serialization,
-lock timeout); a constraint that fires is an alert.
+against what was decided. What is retried at once is only what Postgres says may be (deadlock,
+serialization); a constraint that fires is an alert.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ log = logging.getLogger("onsale.allocator")
 Counted = tuple[psycopg.Cursor[Any], int, str]
 """(a write that ran, how many rows it must have won, what they are)"""
 
-_MAY_RETRY = (pg.DeadlockDetected, pg.SerializationFailure, pg.LockNotAvailable)
+_MAY_RETRY = (pg.DeadlockDetected, pg.SerializationFailure)
+"""Decided again at once. A lock not had in time is `Unavailable`: no smaller batch would get it, and it
+says nothing against any request."""
 
 
 class PostgresTruth:
@@ -48,6 +50,7 @@ class PostgresTruth:
         self._pending = 0
         self._last_hash: tuple[int, bytes] | None = None
         self._next_hash = b""
+        self._plan_by_key()
 
     def close(self) -> None:
         self._conn.close()
@@ -123,12 +126,12 @@ class PostgresTruth:
             log.warning("rollback of event %d: %s", self._event_id, error)
 
     def committed(self, batch_no: int) -> bool:
-        pid = self._conn.info.backend_pid if not self._conn.closed else 0
         self._conn.close()
         self._conn = connect(self._url, f"onsale allocator {self._event_id}")
+        self._plan_by_key()
         try:
-            if pid:  # a backend we lost sight of may still be about to commit
-                self._conn.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+            # the backend we lost sight of may still be about to commit; the lease row names it
+            self._conn.execute(lease.END_BACKEND, (self._event_id, self._owned.owner))
             self._conn.execute(sql.MOVE_LEASE, (self._event_id, self._owned.owner))
             row = self._conn.execute(sql.READ_CURSOR, (self._event_id,)).fetchone()
             self._conn.commit()
@@ -161,6 +164,17 @@ class PostgresTruth:
     def load(self) -> tuple[Memory, Cursor]:
         try:
             return load_memory(self._conn, self._event_id, self._layout)
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+
+    def _plan_by_key(self) -> None:
+        """Plans made without looking at the arrays: by key, however large a batch is.
+
+        Planned for its values, a large batch reads the whole seat table (or ledger) into a hash.
+        """
+        try:
+            self._conn.execute(sql.PLAN_BY_KEY)
+            self._conn.commit()
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
 
@@ -244,4 +258,5 @@ def _array(numbers: Sequence[int]) -> str:
 
 
 def _text_array(texts: Sequence[str]) -> str:
-    return "{" + ",".join(['"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in texts]) + "}"
+    quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in texts]
+    return '{"' + '","'.join(quoted) + '"}'

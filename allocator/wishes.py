@@ -12,6 +12,8 @@ from store.wire import decode_want
 from store.words import Want
 
 REMEMBERED_MAX = 20_000
+UNREADABLE = "unreadable"
+"""Why a want is invalid that is not one. Its text does not go into the ledger: it may not even be JSON."""
 
 
 class Wish:
@@ -48,10 +50,12 @@ class Wishes:
         return wish
 
     def _read(self, text: bytes) -> Wish:
+        if not text or min(text) < 0x20:  # between the words of JSON; a line of the ledger has none
+            return Wish(UNREADABLE)
         try:
             return _resolve(decode_want(text), self._layout)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return Wish("unreadable")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return Wish(UNREADABLE)
 
 
 def _resolve(want: Want, layout: Layout) -> Wish:

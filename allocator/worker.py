@@ -14,14 +14,14 @@ import time
 import psycopg
 
 from allocator import lease
+from allocator.follow import Follower, Mismatch
 from allocator.lease import Owned
 from allocator.load import Connection, load_keys, load_layout, load_memory
 from allocator.loop import BatchLoop
 from allocator.ports import Cursor
-from allocator.replay import Follower
 from allocator.truth import PostgresTruth
 from store.database import connect
-from store.errors import Fenced, StreamUnavailable, Unavailable
+from store.errors import Fenced, OutcomeUnknown, StreamMissing, StreamUnavailable, Unavailable
 from store.stream.redis_stream import RedisArrivals
 from store.stream.redis_stream import connect as connect_stream
 
@@ -81,19 +81,24 @@ class EventWorker(threading.Thread):
             if seen.free:
                 owned = lease.take(conn, self._event_id, seen, self._worker)
                 continue
-            if follower.catch_up() is not None:
-                log.error("%s: ALERT: standby and ledger disagree; loading anew", self._slug)
-                follower, cursor = self._load(conn)
+            follower, cursor = self._catch_up(conn, follower, cursor)
             if self._stop_asked.wait(LOOK_SECONDS):
                 return
         self._turned_at = time.monotonic()
         self.owned = owned
-        if follower.catch_up() is not None:
-            follower, cursor = self._load(conn)
+        follower, cursor = self._catch_up(conn, follower, cursor)
         now = Cursor(owned.epoch, follower.memory.batch_no, follower.arrival or cursor.arrival)
         log.info("%s: owner since epoch %d, batch %d", self._slug, *now[:2])
         truth = PostgresTruth(conn, self._database_url, self._event_id, owned, follower.memory.layout)
         self._own(truth, follower, now)
+
+    def _catch_up(self, conn: Connection, follower: Follower, cursor: Cursor) -> tuple[Follower, Cursor]:
+        try:
+            follower.catch_up()
+        except Mismatch as mismatch:
+            log.error("%s: ALERT: standby and ledger disagree, loading anew: %s", self._slug, mismatch)
+            return self._load(conn)
+        return follower, cursor
 
     def _load(self, conn: Connection) -> tuple[Follower, Cursor]:
         layout = load_layout(conn, self._event_id)
@@ -116,7 +121,7 @@ class EventWorker(threading.Thread):
                         loop.announce_reload()
                         attended = True
                     loop.turn()
-                except StreamUnavailable as error:
+                except (StreamUnavailable, StreamMissing, OutcomeUnknown) as error:
                     log.warning("%s: %s; holds still expire", self._slug, error)
                     attended = False
                     loop.tick()

@@ -68,6 +68,8 @@ def _arrivals(reply: Any) -> list[Arrival]:
 
 def _last_generated(info: Any) -> Arrival:
     """From XINFO STREAM: a flat list under RESP2, a dict once redis-py or RESP3 has parsed it."""
+    if isinstance(info, list):
+        info = dict(zip(info[::2], info[1::2], strict=True))
     value = info.get("last-generated-id") or info[b"last-generated-id"]
     return Arrival(value.decode() if isinstance(value, bytes) else value)
 
@@ -85,6 +87,7 @@ class RedisIntake:
 
     def __init__(self, client: redis.asyncio.Redis, event: str, *, replicas: int = 0) -> None:
         self._client = client
+        self._execute: Any = client.execute_command  # redis-py leaves it untyped
         self._key = stream_key(event)
         self._replicas = replicas
         self._digest = ""
@@ -93,7 +96,7 @@ class RedisIntake:
         try:
             reply = await self._append(entries)
             if self._replicas:
-                _, synced = await self._client.execute_command("WAITAOF", 1, self._replicas, 2000)
+                _, synced = await self._execute("WAITAOF", 1, self._replicas, 2000)
                 if synced < self._replicas:
                     raise OutcomeUnknown
         except _LOST as error:
@@ -133,6 +136,7 @@ class RedisArrivals:
 
     def __init__(self, client: redis.Redis, event: str) -> None:
         self._client = client
+        self._execute: Any = client.execute_command  # redis-py leaves it untyped
         self._key = stream_key(event)
         # redis-py turns every entry into a dict; the batch loop wants the reply as it came
         for command in ("XREAD", "XRANGE"):
@@ -155,8 +159,7 @@ class RedisArrivals:
         else:
             if arrival_order(last) >= arrival_order(cursor):
                 return False
-            self._call("XSETID", self._key, cursor)
-        try:
+        try:  # the marker's own id creates the stream or moves it forward
             self._call("XADD", self._key, arrival_after(cursor), CREATED, b"1")
         except ResponseError as error:
             if not _is_too_small(error):  # a gateway was quicker
@@ -186,6 +189,6 @@ class RedisArrivals:
 
     def _call(self, *command: str | bytes | int) -> Any:
         try:
-            return self._client.execute_command(*command)
+            return self._execute(*command)
         except _LOST as error:
             raise StreamUnavailable from error

@@ -1,0 +1,1 @@
+"""What the world talks to: websocket and HTTP for buyers, operators and pages."""

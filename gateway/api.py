@@ -1,0 +1,300 @@
+"""HTTP that is not hot, by FastAPI, and the OpenAPI of all of it.
+
+`POST …/requests` is answered below FastAPI (see `gateway.app`); it is declared here so that the
+published schema is whole, with the schema of its body generated from what the hot path decodes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, FastAPI, Header, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+
+from gateway import health
+from gateway.buyers import owning
+from gateway.buyers.decode import request_schema
+from gateway.buyers.recall import DATABASE_AWAY
+from gateway.buyers.requests_http import EXPOSED, authenticate
+from gateway.buyers.tokens import Buyer
+from gateway.problems import PROBLEM_TYPE, body_of, problem_body, retry_after_of, status_of
+from gateway.runtime import Runtime, running
+from gateway.settings import Settings
+from store import lookups
+from store.errors import NotFound, OnsaleError, Unavailable
+from store.words import EventState
+
+log = logging.getLogger("onsale.gateway")
+
+WAIT_MS_MAX = 20_000
+POLL_SECONDS = 0.5
+"""How often the ledger is asked for a request another gateway waits for."""
+
+router = APIRouter(prefix="/v1", tags=["buyers"])
+
+Slug = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,63}$")]
+RequestIdPath = Annotated[str, Path(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
+HoldPath = Annotated[str, Path(pattern=r"^[1-9][0-9]{0,18}$")]
+Authorization = Annotated[str, Header(description="Bearer and the buyer's token")]
+
+
+def json_response(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
+
+
+def _public(row: lookups.EventRow) -> dict[str, object]:
+    return {
+        "slug": row.slug,
+        "name": row.name,
+        "state": row.state,
+        "hold_ttl_seconds": row.hold_ttl_seconds,
+        "seats_per_buyer_max": row.seats_per_buyer_max,
+        "fast_gate": row.fast_gate,
+        "opens_at": row.opens_at and row.opens_at // 1000,
+    }
+
+
+def _runtime(request: Request) -> Runtime:
+    runtime: Runtime = request.app.state.runtime
+    return runtime
+
+
+@router.get("/events")
+async def list_events(request: Request) -> Response:
+    """Events that are not drafts, newest first."""
+    try:
+        async with _runtime(request).pool.connection() as connection:
+            rows = await lookups.events(connection)
+    except DATABASE_AWAY as error:
+        raise Unavailable("The database is away. Try again shortly.") from error
+    return json_response({"events": [_public(row) for row in rows if row.state is not EventState.DRAFT]})
+
+
+@router.get("/events/{event}")
+async def show_event(request: Request, event: Slug) -> Response:
+    """An event and its state."""
+    return json_response(_public((await _runtime(request).events.get(event)).row))
+
+
+@router.get("/events/{event}/plan")
+async def show_plan(
+    request: Request, event: Slug, if_none_match: Annotated[str | None, Header()] = None
+) -> Response:
+    """The seating plan. It never changes, so its ETag is good for ever."""
+    runtime = await _runtime(request).events.get(event)
+    headers = {"ETag": runtime.plan_etag, "Cache-Control": "public, max-age=86400"}
+    if if_none_match == runtime.plan_etag:
+        return Response(status_code=304, headers=headers)
+    return Response(runtime.plan_text, headers=headers, media_type="application/json")
+
+
+@router.get("/events/{event}/seats")
+async def show_seats(request: Request, event: Slug) -> Response:
+    """The seat map now: one letter a seat in plan order, places free of each area."""
+    body = (await _runtime(request).events.get(event)).seats_json()
+    return Response(body, headers={"Cache-Control": "no-store"}, media_type="application/json")
+
+
+class Watched:
+    """The waiter of one GET: the decision's frame."""
+
+    prompt = False
+
+    def __init__(self) -> None:
+        self.frame: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    def decided(self, frame: bytes) -> None:
+        if not self.frame.done():
+            self.frame.set_result(frame)
+
+    def accepted(self, request_id: str, arrival: str) -> None:
+        return
+
+    def delayed(self, request_id: str) -> None:
+        return
+
+    def refused(self, request_id: str, error: OnsaleError) -> None:
+        if not self.frame.done():
+            self.frame.set_exception(error)
+
+
+@router.get("/events/{event}/requests/{request_id}")
+async def show_request(
+    request: Request,
+    event: Slug,
+    request_id: RequestIdPath,
+    authorization: Authorization = "",
+    wait_ms: Annotated[int, Query(ge=0, le=WAIT_MS_MAX)] = 0,
+) -> Response:
+    """The decision (200), or that there is none yet (202); waits for it up to `wait_ms`."""
+    buyer = await authenticate(_runtime(request), authorization)
+    runtime = await _runtime(request).events.get(event)
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait_ms / 1000
+    while True:
+        left = until - loop.time()
+        pending = runtime.intake.find(buyer.id, request_id)
+        if pending is not None:
+            watched = Watched()
+            runtime.intake.attach(pending, watched)
+            done, _ = await asyncio.wait([watched.frame], timeout=max(left, 0))
+            if not done:
+                body = {"id": request_id, "arrival": pending.arrival or None, "state": "undecided"}
+                return json_response(body, 202, {"Retry-After": "1"})
+            return Response(watched.frame.result(), media_type="application/json")
+        decided = await runtime.recall.find(buyer.id, request_id)
+        if decided is not None:
+            return Response(decided.frame, media_type="application/json")
+        if left <= 0:
+            raise NotFound("unknown_request", "Nobody knows this key yet. Send the request again.")
+        await asyncio.sleep(min(POLL_SECONDS, left))
+
+
+async def _change_hold(request: Request, event: str, hold: str, authorization: str, change: Any) -> Response:
+    runtime = _runtime(request)
+    buyer: Buyer = await authenticate(runtime, authorization)
+    state = await change(runtime, await runtime.events.get(event), int(hold), buyer.id)
+    return json_response({"hold": hold, "state": state})
+
+
+@router.post("/events/{event}/holds/{hold}/release")
+async def release_hold(
+    request: Request, event: Slug, hold: HoldPath, authorization: Authorization = ""
+) -> Response:
+    """Give a hold back; the same answer however often it is asked."""
+    return await _change_hold(request, event, hold, authorization, owning.release)
+
+
+@router.post("/events/{event}/holds/{hold}/confirm")
+async def confirm_hold(
+    request: Request, event: Slug, hold: HoldPath, authorization: Authorization = ""
+) -> Response:
+    """Buy a hold; the same answer however often it is asked. 409 `hold_expired` when it ran out."""
+    return await _change_hold(request, event, hold, authorization, owning.confirm)
+
+
+@router.post("/demo/token")
+async def demo_token(request: Request) -> Response:
+    """A token for an anonymous buyer, in a demo."""
+    runtime = _runtime(request)
+    if not runtime.settings.demo:
+        raise NotFound("not_a_demo", "This server is not a demo. Get a token from the organiser.")
+    token, buyer = runtime.tokens.demo_token()
+    return json_response({"token": token, "buyer": buyer}, headers={"Cache-Control": "no-store"})
+
+
+_POST_RESPONSES: dict[int | str, dict[str, Any]] = {
+    202: {"description": "On disk; `Location` says where its decision will be."},
+    **{
+        status: {"description": text, "content": {PROBLEM_TYPE: {}}}
+        for status, text in (
+            (400, "The body or the key cannot be understood."),
+            (401, "No valid token."),
+            (404, "No such event."),
+            (409, "`not_queued`, `event_not_open` or `event_closed`."),
+            (413, "More than 16 KiB."),
+            (422, "`key_reused`: the key is known with other content."),
+            (429, "Too many of your requests are undecided."),
+            (503, "Busy or an engine is away; see `Retry-After` and `code`."),
+        )
+    },
+}
+
+
+@router.post(
+    "/events/{event}/requests",
+    status_code=202,
+    responses=_POST_RESPONSES,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Want"}}},
+        }
+    },
+)
+async def post_request(
+    event: Slug,
+    idempotency_key: Annotated[str, Header(pattern=r"^[A-Za-z0-9._~-]{1,64}$")],
+    authorization: Authorization,
+) -> Response:
+    """Ask for seats. Decided exactly once; repeat with the same key for the same answer."""
+    raise AssertionError("gateway.app answers this route before FastAPI sees it")
+
+
+def _problem(error: OnsaleError) -> Response:
+    headers = {}
+    if (seconds := retry_after_of(error)) is not None:
+        headers["Retry-After"] = str(seconds)
+    status = status_of(error)
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(body_of(error), status, headers, media_type=PROBLEM_TYPE)
+
+
+async def _on_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, OnsaleError), "registered for nothing else"
+    return _problem(error)
+
+
+async def _on_http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException), "registered for nothing else"
+    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+    body = problem_body(error.status_code, code, str(error.detail))
+    return Response(body, error.status_code, error.headers, media_type=PROBLEM_TYPE)
+
+
+async def _on_validation(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError), "registered for nothing else"
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return Response(
+        problem_body(400, "bad_request", f"{where}: {first['msg']}"), 400, media_type=PROBLEM_TYPE
+    )
+
+
+def create_api(settings: Settings) -> FastAPI:
+    """The FastAPI app; its lifespan makes `app.state.runtime`."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with running(settings) as runtime:
+            app.state.runtime = runtime
+            yield
+
+    app = FastAPI(title="onsale", version="1", lifespan=lifespan, redoc_url=None)
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=sorted(settings.origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
+        expose_headers=EXPOSED.decode().split(", "),
+    )
+    app.add_exception_handler(OnsaleError, _on_error)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(RequestValidationError, _on_validation)
+    app.include_router(router)
+    app.include_router(health.router)
+    for name in ("gateway.operators", "gateway.pages"):
+        if importlib.util.find_spec(name) is not None:
+            app.include_router(importlib.import_module(name).router)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend it
+    return app
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        schema = get_openapi(title=app.title, version=app.version, routes=app.routes)
+        schema.setdefault("components", {}).setdefault("schemas", {}).update(request_schema()[1])
+        app.openapi_schema = schema
+    return app.openapi_schema

@@ -1,0 +1,1 @@
+"""Buyers: their tokens, their sockets and requests, and the intake that appends them."""

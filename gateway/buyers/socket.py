@@ -1,0 +1,263 @@
+"""A buyer's websocket: one coroutine that reads; everything written goes through the hub.
+
+Between reading a `request` frame and the append queue nothing waits. Only `release`, `confirm` and
+the greeting wait, and then only this buyer's own next frame waits with them: decisions are written
+meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import msgspec
+
+from gateway.buyers import owning
+from gateway.buyers.decode import Confirm, Hello, Release, Request, Resume, frame_from_json, id_in, want_of
+from gateway.buyers.tokens import Buyer
+from gateway.events import EventRuntime
+from gateway.gate import refusable
+from gateway.problems import TooMany, Unauthorized, error_frame
+from gateway.runtime import Runtime
+from notifier.hub import Client, Message
+from store.errors import BadRequest, NotFound, OnsaleError, Refused, Unavailable
+from store.lookups import Decided
+from store.wire import canonical_want
+from store.words import Want
+
+TOKEN_NOT_VALID = 4401
+ORIGIN_REFUSED = 4403
+NO_SUCH_EVENT = 4404
+NO_HELLO = 4408
+TOO_MANY_UNDECIDED = 4429
+TRY_LATER = 1013
+OVER_BOUND_MAX = 100
+"""Requests over the buyer's bound, one after the other, before the socket is closed."""
+
+
+def request_headers(scope: Message) -> tuple[str | None, str]:
+    """(Origin, Host)"""
+    origin, host = None, ""
+    for name, value in scope["headers"]:
+        if name == b"origin":
+            origin = value.decode("latin-1")
+        elif name == b"host":
+            host = value.decode("latin-1")
+    return origin, host
+
+
+async def serve(runtime: Runtime, scope: Message, receive: Any, send: Any) -> None:
+    """One websocket, from its handshake to its end."""
+    await receive()  # websocket.connect
+    if runtime.hub.full or runtime.stopping:
+        headers = [(b"retry-after", b"5"), (b"content-type", b"text/plain")]
+        await send({"type": "websocket.http.response.start", "status": 503, "headers": headers})
+        await send(
+            {"type": "websocket.http.response.body", "body": b"Too many sockets. Try again shortly.\n"}
+        )
+        return
+    await send({"type": "websocket.accept"})
+    client = runtime.hub.enter(send)
+    socket = BuyerSocket(runtime, client)
+    try:
+        if not runtime.origin_allowed(*request_headers(scope)):
+            client.close(ORIGIN_REFUSED, "origin not allowed")
+            return
+        if await socket.greet(receive):
+            await socket.listen(receive)
+    finally:
+        socket.leave()
+        runtime.hub.leave(client)
+
+
+class BuyerSocket:
+    """What one socket knows; also the `Waiter` its decisions go to."""
+
+    __slots__ = ("_buyer", "_buyer_id", "_client", "_event", "_over_bound", "_runtime")
+    prompt = False
+
+    def __init__(self, runtime: Runtime, client: Client) -> None:
+        self._runtime = runtime
+        self._client = client
+        self._event: EventRuntime = None  # type: ignore[assignment]  # set by greet before anything reads it
+        self._buyer = Buyer("", 0.0)
+        self._buyer_id = ""
+        self._over_bound = 0
+
+    # --- Waiter ---
+
+    def decided(self, frame: bytes) -> None:
+        self._client.write(frame)
+
+    def accepted(self, request_id: str, arrival: str) -> None:
+        self._client.write(f'{{"type":"accepted","id":"{request_id}","arrival":"{arrival}"}}'.encode())
+
+    def delayed(self, request_id: str) -> None:
+        self._client.write(f'{{"type":"delayed","id":"{request_id}"}}'.encode())
+
+    def refused(self, request_id: str | None, error: OnsaleError) -> None:
+        self._client.write(error_frame(error, request_id))
+
+    # --- the greeting ---
+
+    async def greet(self, receive: Any) -> bool:
+        """Waits for `hello` and answers it; False when the socket was closed instead."""
+        seconds = self._runtime.settings.bounds.hello_seconds_max
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(seconds, self._client.close, NO_HELLO, "no hello in time")
+        try:
+            message = await receive()
+        finally:
+            timer.cancel()
+        if message["type"] != "websocket.receive" or self._client.closed:
+            return False
+        try:
+            await self._welcome(message.get("text") or "")
+        except Unauthorized as error:
+            self._client.close(TOKEN_NOT_VALID, str(error))
+        except NotFound as error:
+            self._client.close(NO_SUCH_EVENT, str(error))
+        except Unavailable as error:
+            self.refused(None, error)
+            self._client.close(TRY_LATER, str(error))
+        except Refused as error:
+            self.refused(None, error)
+            self._client.close(NO_HELLO, "the first frame must be hello")
+        return not self._client.closed
+
+    async def _welcome(self, text: str) -> None:
+        hello = frame_from_json(text)
+        if not isinstance(hello, Hello):
+            raise BadRequest("hello_first", "The first frame must be hello.")
+        self._buyer = await self._runtime.tokens.verify(hello.token)
+        self._buyer_id = self._buyer.id
+        self._event = event = await self._runtime.events.get(hello.event)
+        self._client.write(event.welcome(self._buyer_id))
+        event.clients.add(self._client)
+        if hello.watch:
+            event.watch.watchers.add(self._client)
+
+    def leave(self) -> None:
+        if self._event is not None:
+            self._event.clients.discard(self._client)
+            self._event.watch.watchers.discard(self._client)
+
+    # --- frames ---
+
+    async def listen(self, receive: Any) -> None:
+        """Reads until the client is gone or closed."""
+        client = self._client
+        while True:
+            message = await receive()
+            if message["type"] != "websocket.receive" or client.closed:
+                return
+            text = message.get("text")
+            if text is None:
+                self.refused(None, BadRequest("bad_frame", "Frames are text."))
+                continue
+            try:
+                frame = frame_from_json(text)
+                if isinstance(frame, Request):
+                    self._request(frame)
+                elif isinstance(frame, Resume):
+                    self._resume(frame)
+                elif isinstance(frame, (Release, Confirm)):
+                    await self._own(frame)
+                else:
+                    raise BadRequest("bad_frame", "This socket has said hello already.")
+            except OnsaleError as error:
+                self._refuse(error, id_in(text))
+
+    def _refuse(self, error: OnsaleError, request_id: str | None) -> None:
+        self.refused(request_id, error)
+        if isinstance(error, Unauthorized):
+            self._client.close(TOKEN_NOT_VALID, str(error))
+        elif isinstance(error, TooMany):
+            self._over_bound += 1
+            if self._over_bound >= OVER_BOUND_MAX:
+                self._client.close(TOO_MANY_UNDECIDED, str(error))
+
+    def _check_token(self) -> None:
+        if self._buyer.expires_at <= time.time():
+            raise Unauthorized("token_expired", "The token ran out. Sign in again to get a new one.")
+
+    def _request(self, frame: Request) -> None:
+        want = want_of(frame)
+        if self._buyer.expires_at <= time.time():
+            self._check_token()
+        event, buyer = self._event, self._buyer_id
+        if frame.again:
+            self._ask_first(frame.id, want)
+            return
+        event.must_sell()
+        if (
+            refusable(want, again=False, undecided=event.intake.undecided_of(buyer))
+            and (taken := event.gate(want.seats))
+        ):  # fmt: skip
+            event.gated += 1
+            self._client.write(not_queued_frame(frame.id, taken))
+            return
+        event.intake.submit(buyer, frame.id, canonical_want(want), self)
+        self._over_bound = 0
+
+    def _ask_first(self, request_id: str, want: Want) -> None:
+        """Asked before, perhaps elsewhere: the ledger may know it, also when the event sells no more."""
+        event, buyer, content = self._event, self._buyer_id, canonical_want(want)
+        if event.intake.find(buyer, request_id) is not None:
+            event.intake.submit(buyer, request_id, content, self)
+            return
+
+        def then(decided: Decided | None, _: OnsaleError | None) -> None:
+            # Without Postgres it is appended: the allocator drops a repeat and gives the same decision.
+            if decided is not None and decided.want.encode() == content:
+                self.decided(decided.frame)
+                return
+            try:
+                event.must_sell()
+                event.intake.submit(buyer, request_id, content, self)
+            except OnsaleError as error:
+                self._refuse(error, request_id)
+
+        event.recall.ask(buyer, request_id, then)
+
+    def _resume(self, frame: Resume) -> None:
+        event, buyer = self._event, self._buyer_id
+        for request_id in dict.fromkeys(frame.ids):
+            pending = event.intake.find(buyer, request_id)
+            if pending is not None:
+                event.intake.attach(pending, self)
+            else:
+                event.recall.ask(buyer, request_id, self._resumed(request_id))
+
+    def _resumed(self, request_id: str) -> Any:
+        def then(decided: Decided | None, error: OnsaleError | None) -> None:
+            if error is not None:
+                self.refused(request_id, error)
+                return
+            if decided is not None:
+                self.decided(decided.frame)
+                return
+            # it may have been asked again on another socket while the ledger was asked
+            pending = self._event.intake.find(self._buyer_id, request_id)
+            if pending is not None:
+                self._event.intake.attach(pending, self)
+            else:
+                self._client.write(f'{{"type":"unknown","id":"{request_id}"}}'.encode())
+
+        return then
+
+    async def _own(self, frame: Release | Confirm) -> None:
+        self._check_token()
+        change = owning.release if isinstance(frame, Release) else owning.confirm
+        try:
+            state = await change(self._runtime, self._event, int(frame.hold), self._buyer_id)
+        except OnsaleError as error:
+            self._client.write(owning.hold_error_frame(error, frame.hold))
+            return
+        self._client.write(msgspec.json.encode({"type": "hold", "hold": frame.hold, "state": state}))
+
+
+def not_queued_frame(request_id: str, taken: list[str]) -> bytes:
+    """The fast gate's answer: not a decision."""
+    return msgspec.json.encode({"type": "not_queued", "id": request_id, "reason": "taken", "taken": taken})

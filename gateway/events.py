@@ -1,0 +1,308 @@
+"""The events this gateway serves: plan, policy and seat map of each, and what runs for it.
+
+An event is loaded when first asked for. Its seat map is a snapshot plus the deltas after it; a gap
+in batch numbers, and every new subscription, means a new snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+import redis.asyncio
+
+from gateway.buyers.intake import Intake
+from gateway.buyers.reask import Reask
+from gateway.buyers.recall import DATABASE_AWAY, Recall
+from gateway.follow import Follower
+from gateway.gate import Seats
+from gateway.metrics import Metrics
+from gateway.problems import Busy
+from gateway.settings import Settings
+from gateway.watch import Watch
+from notifier.hub import Client, broadcast
+from store import lookups, plan
+from store.errors import Conflicted, NotFound, Unavailable
+from store.lookups import EventRow, Pool, SeatMap
+from store.stream import RedisIntake
+from store.wire import Delta, Published
+from store.words import Arrival, EventState
+
+log = logging.getLogger("onsale.gateway")
+
+ROW_SECONDS = 2.0
+"""How often an event's row is read again: its name, its state, the switch of the fast gate."""
+SUBSCRIBE_SECONDS_MAX = 2.0
+MISSING_SECONDS = 1.0
+MISSING_MAX = 1_000
+HELD_BACK_MAX = 10_000
+
+
+class EventRuntime:
+    """One event as this gateway knows it."""
+
+    def __init__(
+        self, row: EventRow, plan_text: bytes, plan_sha256: str, seat_map: SeatMap, parts: Parts
+    ) -> None:
+        self.row = row
+        self.plan = plan.decode(plan_text)
+        self.plan_text = plan_text
+        self.plan_etag = f'"{plan_sha256}"'
+        self.numbers = {seat.guid: no for no, seat in enumerate(self.plan.seats)}
+        self.seats = Seats(self.numbers, len(self.plan.areas))
+        self.watch = Watch(self.seats)
+        self.clients: set[Client] = set()
+        self.following = False
+        self.gated = 0
+        """Requests the fast gate refused."""
+        self._parts = parts
+        stream = RedisIntake(parts.redis, row.slug, replicas=parts.settings.stream_replicas)
+        bounds = parts.settings.bounds
+        self.intake = Intake(stream, parts.gateway_id, bounds, self._cursor, parts.metrics.appended)
+        self.recall = Recall(parts.pool, row.id)
+        self.reask = Reask(self.intake, self.recall, parts.pool, row.id, bounds)
+        self._follower = Follower(parts.redis, row.slug, parts.gateway_id, self)
+        self._ready = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._reloading: asyncio.Task[None] | None = None
+        self._held_back: list[Delta] = []
+        self._seats_json = (-1, b"")
+        self._version = 0
+        self._take(seat_map)
+        self._set_state(row.state)
+
+    # --- life ---
+
+    async def start(self) -> None:
+        """Begin to append, follow and ask again; returns once decisions can be heard, or soon after."""
+        for work in (self.intake.run(), self.reask.run(), self._follower.run(), self._keep_row()):
+            self._begin(work)
+        try:
+            await asyncio.wait_for(self._ready.wait(), SUBSCRIBE_SECONDS_MAX)
+        except TimeoutError:
+            log.warning("no fan-out for %s yet; decisions will be asked for", self.row.slug)
+
+    async def stop(self) -> None:
+        self.watch.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    # --- what buyers ask ---
+
+    def must_sell(self) -> None:
+        """Raises `Conflicted` (event_not_open, event_closed) unless requests are accepted now."""
+        state = self.row.state
+        if state is EventState.OPEN or state is EventState.PAUSED:
+            return
+        if state is EventState.CLOSED:
+            raise Conflicted("event_closed", "The sale is over.")
+        raise Conflicted("event_not_open", "The sale has not begun.")
+
+    def gate(self, names: tuple[str, ...]) -> list[str]:
+        """Those of the named seats this gateway knows to be gone; none when it cannot know."""
+        if not self.row.fast_gate or not self.following or self._reloading is not None:
+            return []
+        return self.seats.gone(names, self.now_us())
+
+    def now_us(self) -> int:
+        """Postgres' clock as far as it is known here: at most as late as it really is."""
+        return self._clock_us + int((time.monotonic() - self._clock_at) * 1_000_000)
+
+    def welcome(self, buyer: str) -> bytes:
+        row = self.row
+        event = {
+            "slug": row.slug,
+            "name": row.name,
+            "state": row.state,
+            "hold_ttl_seconds": row.hold_ttl_seconds,
+            "seats_per_buyer_max": row.seats_per_buyer_max,
+            "fast_gate": row.fast_gate,
+            "opens_at": row.opens_at and row.opens_at // 1000,
+        }
+        return msgspec.json.encode({"type": "welcome", "event": event, "buyer": buyer})
+
+    def seats_json(self) -> bytes:
+        """The seat map for everybody, encoded once per change."""
+        if self._seats_json[0] != self._version:
+            answer = {
+                "batch_no": self.watch.batch_no,
+                "states": self.seats.letters.decode(),
+                "areas": self.seats.areas_free,
+            }
+            self._seats_json = (self._version, msgspec.json.encode(answer))
+        return self._seats_json[1]
+
+    # --- what the fan-out says (see `follow.Listener`) ---
+
+    def subscribed(self, first: bool) -> None:
+        self.following = True
+        self._reload()
+        if not first:
+            self.intake.everything_again()
+
+    def unsubscribed(self) -> None:
+        self.following = False
+
+    def decided(self, decisions: Published) -> None:
+        self.intake.deliver(decisions)
+
+    def changed(self, delta: Delta) -> None:
+        if self._reloading is not None:
+            self._held_back.append(delta)
+            if len(self._held_back) > HELD_BACK_MAX:
+                del self._held_back[0]  # leaves a gap, so the map is loaded once more
+            return
+        known = self.watch.batch_no
+        if 0 < delta.batch_no <= known:
+            return
+        if delta.batch_no != known + 1:  # a gap, or the allocator says that something was missed
+            self._reload()
+            return
+        self._apply(delta)
+
+    def _apply(self, delta: Delta) -> None:
+        self._clock_us, self._clock_at = delta.batch_time, time.monotonic()
+        self.seats.apply(delta)
+        self._version += 1
+        seats = [no for no, _ in delta.held] + delta.freed + delta.sold
+        self.watch.changed(delta.batch_no, seats, [no for no, _ in delta.areas])
+        if delta.state and delta.state != self.row.state:
+            self._begin(self._read_row())
+            self._reload()  # a resume moves the end of every running hold
+
+    # --- what the truth says ---
+
+    def _reload(self) -> None:
+        if self._reloading is None:
+            self._held_back.clear()
+            self._reloading = self._begin(self._load())
+
+    async def _load(self) -> None:
+        try:
+            async with self._parts.pool.connection() as connection:
+                seat_map = await lookups.seat_map(connection, self.row.id)
+        except DATABASE_AWAY as error:
+            log.warning("the seat map of %s stays as it is, the database is away: %r", self.row.slug, error)
+            await asyncio.sleep(1.0)
+            self._reloading = self._begin(self._load())
+            return
+        self._reloading = None
+        self._take(seat_map)
+        self._ready.set()
+        held_back, self._held_back = self._held_back, []
+        for delta in held_back:
+            self.changed(delta)
+
+    def _take(self, seat_map: SeatMap) -> None:
+        self._clock_us, self._clock_at = int(seat_map.now), time.monotonic()
+        seats, areas = self.seats.load(seat_map)
+        self._version += 1
+        self.watch.changed(seat_map.batch_no, seats, areas)
+
+    async def _keep_row(self) -> None:
+        while True:
+            await asyncio.sleep(ROW_SECONDS)
+            await self._read_row()
+
+    async def _read_row(self) -> None:
+        try:
+            async with self._parts.pool.connection() as connection:
+                row = await lookups.event_by_slug(connection, self.row.slug)
+        except (NotFound, *DATABASE_AWAY):
+            return
+        before, self.row = self.row.state, row
+        if row.state is not before:
+            self._set_state(row.state)
+            frame = msgspec.json.encode({"type": "event", "state": row.state})
+            await broadcast(self.clients, frame)
+
+    def _set_state(self, state: EventState) -> None:
+        if state is EventState.PAUSED:
+            self.reask.paused_since = time.monotonic()
+        elif self.reask.paused_since is not None:
+            self.reask.paused_since, self.reask.resumed_at = None, time.monotonic()
+
+    async def _cursor(self) -> Arrival:
+        try:
+            async with self._parts.pool.connection() as connection:
+                return (await lookups.cursor_of(connection, self.row.id)).arrival
+        except DATABASE_AWAY as error:
+            raise Unavailable("The database is away.") from error
+
+
+class Parts(msgspec.Struct):
+    """What every event of a gateway shares."""
+
+    settings: Settings
+    gateway_id: str
+    pool: Pool
+    redis: redis.asyncio.Redis
+    metrics: Metrics
+
+
+class Events:
+    """Events by slug, each loaded once."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._loaded: dict[str, EventRuntime] = {}
+        self._loading: dict[str, asyncio.Task[EventRuntime]] = {}
+        self._missing: dict[str, float] = {}
+
+    def loaded(self) -> list[EventRuntime]:
+        return list(self._loaded.values())
+
+    async def get(self, slug: str) -> EventRuntime:
+        """Raises `NotFound` (event_not_found), `Unavailable` when it cannot be loaded now."""
+        found = self._loaded.get(slug)
+        if found is not None:
+            return found
+        if self._missing.get(slug, 0.0) > time.monotonic():
+            raise NotFound("event_not_found", f"There is no event {slug!r}. GET /v1/events lists them.")
+        if len(self._loaded) + len(self._loading) >= self._parts.settings.bounds.events_max:
+            raise Busy("too_many_events", "This gateway serves as many events as it can.")
+        task = self._loading.get(slug)
+        if task is None:
+            task = self._loading[slug] = asyncio.get_running_loop().create_task(self._load(slug))
+            task.add_done_callback(functools.partial(self._forget, slug))
+        return await asyncio.shield(task)
+
+    def _forget(self, slug: str, done: asyncio.Task[EventRuntime]) -> None:
+        del self._loading[slug]
+        if not done.cancelled():
+            done.exception()  # whoever asked has it, if they still wait
+
+    async def _load(self, slug: str) -> EventRuntime:
+        try:
+            async with self._parts.pool.connection() as connection:
+                row = await lookups.event_by_slug(connection, slug)
+                text, sha256 = await lookups.plan_text(connection, row.venue_id)
+                seat_map = await lookups.seat_map(connection, row.id)
+        except NotFound:
+            if len(self._missing) >= MISSING_MAX:
+                self._missing.clear()
+            self._missing[slug] = time.monotonic() + MISSING_SECONDS
+            raise
+        except DATABASE_AWAY as error:
+            raise Unavailable("The database is away. Try again shortly.") from error
+        runtime = EventRuntime(row, text, sha256, seat_map, self._parts)
+        await runtime.start()
+        self._loaded[slug] = runtime
+        return runtime
+
+    async def stop(self) -> None:
+        for task in list(self._loading.values()):
+            task.cancel()
+        await asyncio.gather(*(event.stop() for event in self.loaded()))

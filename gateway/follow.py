@@ -1,0 +1,91 @@
+"""Following one event's fan-out: decisions for this gateway and what each batch changed.
+
+Fan-out is delivered at most once, so every (re)subscription is told to the listener, which then
+asks the truth for what it may have missed. A connection that is silent in spite of pings is taken
+for dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from typing import Any, Protocol
+
+import redis.asyncio
+from msgspec import DecodeError
+from redis.exceptions import RedisError
+
+from store.wire import Delta, Published, decisions_channel, decode_delta, decode_published, seats_channel
+
+log = logging.getLogger("onsale.gateway")
+
+PING_SECONDS = 2.0
+SILENT_SECONDS_MAX = 6.0
+BACKOFF_SECONDS = (0.1, 2.0)
+
+
+class Listener(Protocol):
+    """Who is told. None of these may wait."""
+
+    def subscribed(self, first: bool) -> None: ...
+    def unsubscribed(self) -> None: ...
+    def decided(self, decisions: Published) -> None: ...
+    def changed(self, delta: Delta) -> None: ...
+
+
+class Follower:
+    """One subscription, kept up for as long as `run` runs."""
+
+    def __init__(self, client: redis.asyncio.Redis, event: str, gateway_id: str, listener: Listener) -> None:
+        self._client = client
+        self._decisions = decisions_channel(event, gateway_id).encode()
+        self._seats = seats_channel(event).encode()
+        self._listener = listener
+        self._subscribed_before = False
+
+    async def run(self) -> None:
+        """Subscribe, listen, and begin again when the connection is lost, until cancelled."""
+        pause, longest = BACKOFF_SECONDS
+        while True:
+            try:
+                async with self._client.pubsub() as pubsub:
+                    await pubsub.subscribe(self._decisions, self._seats)
+                    await self._listen(pubsub)
+            except (RedisError, OSError) as error:
+                log.warning("fan-out lost, subscribing again: %r", error)
+                self._listener.unsubscribed()
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(2 * pause, longest)
+
+    async def _listen(self, pubsub: Any) -> None:
+        heard = pinged = time.monotonic()
+        confirmed = 0
+        while True:
+            message = await pubsub.get_message(timeout=PING_SECONDS)
+            now = time.monotonic()
+            if message is not None:
+                heard = now
+                kind = message["type"]
+                if kind == "message":
+                    self._hand_on(message["channel"], message["data"])
+                elif kind == "subscribe":
+                    confirmed += 1
+                    if confirmed == 2:
+                        self._listener.subscribed(not self._subscribed_before)
+                        self._subscribed_before = True
+            if now - heard > SILENT_SECONDS_MAX:
+                raise ConnectionError("no answer to pings")
+            if now - pinged > PING_SECONDS:
+                pinged = now
+                await pubsub.ping()
+
+    def _hand_on(self, channel: bytes, data: bytes) -> None:
+        try:
+            if channel == self._decisions:
+                self._listener.decided(decode_published(data))
+            elif channel == self._seats:
+                self._listener.changed(decode_delta(data))
+        except DecodeError:
+            log.exception("a message on %r cannot be read; what it said is asked for", channel)

@@ -1,0 +1,101 @@
+"""What operators see of a gateway. Labels are events, and a gateway serves a bounded number of them.
+
+Counters are plain integers on the parts that count, read when Prometheus asks: a request costs no
+metric. Only appends are observed, once a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from gateway.events import EventRuntime
+    from gateway.runtime import Runtime
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_COUNTERS = (
+    ("onsale_gateway_appended", "Requests appended to the stream.", "intake.appended"),
+    ("onsale_gateway_appended_again", "Accepted requests appended once more.", "intake.appended_again"),
+    ("onsale_gateway_delivered", "Decisions handed to those who wait here.", "intake.delivered"),
+    ("onsale_gateway_redelivered", "Decisions found in the ledger by asking again.", "reask.redelivered"),
+    ("onsale_gateway_refused", "Requests refused at a bound.", "intake.refused"),
+    ("onsale_gateway_not_queued", "Requests refused by the fast gate.", "gated"),
+    ("onsale_gateway_lookups", "Ledger look-ups, each for many keys.", "recall.queries"),
+    ("onsale_gateway_seat_frames", "Seat map frames, each sent to all watchers.", "watch.frames"),
+)
+_GAUGES = (
+    ("onsale_gateway_undecided", "Requests accepted or queued here and not decided.", "intake.undecided"),
+    ("onsale_gateway_waiting", "Requests not yet appended.", "intake.waiting"),
+    ("onsale_gateway_event_sockets", "Sockets of the event.", "clients"),
+    ("onsale_gateway_watchers", "Sockets that watch the seat map.", "watch.watchers"),
+    ("onsale_gateway_following", "1 while decisions and changes are heard.", "following"),
+    ("onsale_gateway_database_away", "1 while Postgres cannot be asked.", "reask.database_away"),
+)
+
+
+def _value(event: EventRuntime, path: str) -> float:
+    value: Any = event
+    for name in path.split("."):
+        value = getattr(value, name)
+    return float(len(value)) if isinstance(value, (dict, set)) else float(value)
+
+
+class _Reader(Collector):
+    """Reads the runtime's own counts at each scrape."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        events = self._runtime.events.loaded()
+        for family, listed in ((CounterMetricFamily, _COUNTERS), (GaugeMetricFamily, _GAUGES)):
+            for name, says, path in listed:
+                metric = family(name, says, labels=["event"])
+                for event in events:
+                    metric.add_metric([event.row.slug], _value(event, path))
+                yield metric
+        hub = self._runtime.hub
+        yield GaugeMetricFamily("onsale_gateway_sockets", "Open sockets.", value=len(hub.clients))
+        yield CounterMetricFamily(
+            "onsale_gateway_slow_closed", "Closed for reading slowly.", value=hub.slow_closed
+        )
+
+
+class Metrics:
+    """A registry of its own, so tests and several gateways in one process do not mix."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._group_size = Histogram(
+            "onsale_gateway_group_size",
+            "Requests in one append.",
+            registry=self._registry,
+            buckets=(1, 4, 16, 64, 256, 1000),
+        )
+        self._append_seconds = Histogram(
+            "onsale_gateway_append_seconds",
+            "Time of one append until it is on disk.",
+            registry=self._registry,
+            buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0),
+        )
+
+    def read(self, runtime: Runtime) -> None:
+        """Also report what this runtime counts."""
+        self._registry.register(_Reader(runtime))
+
+    def appended(self, size: int, seconds: float) -> None:
+        self._group_size.observe(size)
+        self._append_seconds.observe(seconds)
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)

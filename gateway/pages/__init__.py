@@ -1,0 +1,107 @@
+"""The pages a buyer sees: one per event, a list of events, and the files they are made of.
+
+Promises: nothing inline runs and nothing comes from another host (the content security policy
+says so to the browser); what a page needs to know is JSON in a data block. Files are read once
+and served from memory under a path that carries their fingerprint, so browsers keep them for good
+and a new release is seen at once. Nothing here reads a seat: the page talks to `/v1` as anyone may.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from fastapi import Path as PathParameter
+from starlette.responses import HTMLResponse, Response
+
+from gateway.pages import demo
+
+_HERE = Path(__file__).parent
+_MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".md": "text/plain; charset=utf-8",
+    ".LICENSE": "text/plain; charset=utf-8",
+}
+_SECURITY_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def _read_static() -> dict[str, bytes]:
+    root = _HERE / "static"
+    found = sorted(path for path in root.rglob("*") if path.suffix in _MEDIA_TYPES)
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+
+
+def _fingerprint(files: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, content in files.items():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:12]
+
+
+_files = _read_static()
+_version = _fingerprint(_files)
+_event_page = Template((_HERE / "event.html").read_text(encoding="utf-8"))
+_index_page = Template((_HERE / "index.html").read_text(encoding="utf-8"))
+
+router = APIRouter(include_in_schema=False)
+router.include_router(demo.router)
+
+
+def _page(template: Template, request: Request, title: str, **facts: object) -> HTMLResponse:
+    facts["demo"] = bool(request.app.state.runtime.settings.demo)
+    bootstrap = json.dumps(facts).replace("<", "\\u003c")
+    modules = "\n".join(
+        f'  <link rel="modulepreload" href="/static/{_version}/{name}">'
+        for name in _files
+        if name.endswith((".js", ".mjs")) and not name.startswith("index")
+    )
+    html = template.substitute(
+        title=escape(title), static=f"/static/{_version}", bootstrap=bootstrap, modules=modules
+    )
+    return HTMLResponse(html, headers={"Cache-Control": "no-cache", **_SECURITY_HEADERS})
+
+
+@router.get("/")
+async def index(request: Request) -> HTMLResponse:
+    """Every event there is."""
+    return _page(_index_page, request, "On sale")
+
+
+@router.get("/e/{event}")
+async def event_page(
+    request: Request, event: Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
+) -> HTMLResponse:
+    """The page of one event: map, choice, decision, countdown, orders."""
+    return _page(_event_page, request, event, event=event)
+
+
+@router.get("/static/{version}/{name:path}")
+async def static_file(version: str, name: str) -> Response:
+    """A file of the pages; kept for good by browsers when the version is this one's."""
+    content = _files.get(name)
+    if content is None:
+        return Response("There is no such file.", 404, media_type="text/plain")
+    kept = "public, max-age=31536000, immutable" if version == _version else "no-store"
+    media_type = _MEDIA_TYPES[Path(name).suffix]
+    return Response(
+        content,
+        media_type=media_type,
+        headers={"Cache-Control": kept, "X-Content-Type-Options": "nosniff"},
+    )

@@ -1,0 +1,80 @@
+// One websocket that comes back by itself: jittered backoff, at once when the network or the tab
+// returns, never when the server said it is of no use. It knows frames, not what they mean.
+
+const BACKOFF_FIRST_MS = 400;
+const BACKOFF_MAX_MS = 15_000;
+const WELCOME_WITHIN_MS = 12_000;
+/** Close codes after which trying again gives the same answer. */
+const FINAL = new Set([4401, 4403, 4404]);
+
+/** Full jitter: anywhere up to the doubled bound, so a crowd does not return in one moment. */
+export function backoff(attempt, random = Math.random) {
+  return random() * Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** attempt);
+}
+
+export class Link {
+  /**
+   * @param {object} on
+   * @param {() => object} on.hello the first frame of each connection
+   * @param {(frame: any) => void} on.frame
+   * @param {(link: "connecting" | "live" | "reconnecting" | "refused", code: number) => void} on.change
+   */
+  constructor(on) {
+    this.on = on;
+    this.attempt = 0;
+    /** @type {WebSocket | null} */
+    this.socket = null;
+    this.live = false;
+    this.refused = false;
+    this.timer = 0;
+    addEventListener("online", () => this.hurry());
+    document.addEventListener("visibilitychange", () => document.hidden || this.hurry());
+  }
+
+  open() {
+    const address = new URL("/v1/socket", location.href);
+    address.protocol = address.protocol.replace("http", "ws");
+    const socket = new WebSocket(address);
+    this.socket = socket;
+    this.timer = setTimeout(() => socket.close(), WELCOME_WITHIN_MS);
+    socket.onopen = () => socket.send(JSON.stringify(this.on.hello()));
+    socket.onmessage = ({ data }) => this.#receive(JSON.parse(data));
+    socket.onclose = ({ code }) => this.#closed(socket, code);
+  }
+
+  /** @param {object} frame @returns {boolean} whether it went out; if not, the caller asks again when live */
+  send(frame) {
+    if (!this.live) return false;
+    this.socket.send(JSON.stringify(frame));
+    return true;
+  }
+
+  /** Tries at once instead of waiting the backoff out. */
+  hurry() {
+    if (this.socket || this.refused) return;
+    clearTimeout(this.timer);
+    this.open();
+  }
+
+  #receive(frame) {
+    if (frame.type === "welcome") {
+      clearTimeout(this.timer);
+      this.attempt = 0;
+      this.live = true;
+      this.on.change("live", 0);
+    }
+    this.on.frame(frame);
+  }
+
+  #closed(socket, code) {
+    if (socket !== this.socket) return;
+    clearTimeout(this.timer);
+    this.socket = null;
+    this.live = false;
+    this.refused = FINAL.has(code);
+    this.on.change(this.refused ? "refused" : "reconnecting", code);
+    if (this.refused) return;
+    this.timer = setTimeout(() => this.open(), backoff(this.attempt));
+    this.attempt += 1;
+  }
+}

@@ -1,0 +1,60 @@
+// What survives a refresh: who the buyer is, and what is asked for or held. In a demo each tab is a
+// buyer of its own (sessionStorage), so two tabs can compete; otherwise the browser is (localStorage).
+
+/**
+ * @typedef {{token: string, requests: any[], holds: any[], clock: any}} Remembered
+ */
+
+export class Memory {
+  /** @param {string} event @param {boolean} demo */
+  constructor(event, demo) {
+    this.key = `onsale:${event}`;
+    this.storage = demo ? sessionStorage : localStorage;
+  }
+
+  /** @returns {Remembered} */
+  load() {
+    const empty = { token: "", requests: [], holds: [], clock: null };
+    try {
+      const found = JSON.parse(this.storage.getItem(this.key) ?? "null");
+      return found ? { ...empty, ...found } : empty;
+    } catch {
+      return empty; // not readable, or storage is refused: start as a new visitor
+    }
+  }
+
+  /** Only then is it young enough to trust what it says about clocks. */
+  get isOfThisTab() {
+    return this.storage === sessionStorage;
+  }
+
+  clear() {
+    this.storage.removeItem(this.key);
+  }
+
+  /** @param {Remembered} remembered */
+  save(remembered) {
+    try {
+      this.storage.setItem(this.key, JSON.stringify(remembered));
+    } catch {
+      // storage is full or refused: the page works, it only forgets on a refresh
+    }
+  }
+}
+
+/** The shop that sends a buyer here puts the token behind `#token=`; it is taken out of the address. */
+export function tokenFromAddress() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token) history.replaceState(null, "", location.pathname + location.search);
+  return token ?? "";
+}
+
+/** The `sub` of a token, unverified: only to tell whether the buyer changed. @param {string} token */
+export function subjectOf(token) {
+  try {
+    const body = token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/");
+    return JSON.parse(atob(body)).sub ?? "";
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,32 @@
+// Prices as people write them. `minor` counts the currency's smallest unit.
+
+/** @type {Map<string, {format: Intl.NumberFormat, unit: number}>} */
+const formats = new Map();
+
+function formatOf(currency) {
+  if (!formats.has(currency)) {
+    const format = new Intl.NumberFormat(undefined, { style: "currency", currency });
+    const unit = 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2);
+    formats.set(currency, { format, unit });
+  }
+  return formats.get(currency);
+}
+
+/** @param {number} minor @param {string} currency @returns {string} */
+export function price(minor, currency) {
+  const { format, unit } = formatOf(currency);
+  return format.format(minor / unit);
+}
+
+const inEnglish = new Intl.ListFormat("en", { type: "conjunction" });
+
+/** `A, B and C`, at most `most` of them by name. @param {string[]} names @param {number} [most] */
+export function listed(names, most = 6) {
+  const shown = names.length > most ? [...names.slice(0, most), `${names.length - most} more`] : names;
+  return inEnglish.format(shown);
+}
+
+/** @param {number} count @param {string} one @param {string} [many] */
+export function counted(count, one, many = `${one}s`) {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}

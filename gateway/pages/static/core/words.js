@@ -1,0 +1,133 @@
+// What the page says. One place for every sentence about an answer, so the tone stays one: plain,
+// calm, true, with what to do next. Codes of the protocol end here and never reach a person.
+
+import { counted, listed } from "./money.js";
+
+/**
+ * @typedef {{tone: "good" | "info" | "warn", title: string, text: string, seats?: number[]}} Notice
+ */
+
+const seatsWere = (names, verb) => `${listed(names)} ${names.length === 1 ? `was ${verb}` : `were ${verb}`}`;
+
+/** @param {string[]} names seats somebody else has @param {number[]} seats @returns {Notice} */
+export function taken(names, seats) {
+  return {
+    tone: "warn",
+    title: names.length ? `Someone got ${listed(names)} a moment before you.` : "Someone was a moment before you.",
+    text: "You hold nothing and paid nothing. Pick other seats, or let us find the best that are free.",
+    seats,
+  };
+}
+
+/** @param {string[]} names @param {number[]} seats @returns {Notice} */
+export function notQueued(names, seats) {
+  return {
+    tone: "warn",
+    title: names.length === 1 ? "That seat was already gone." : "Those seats were already gone.",
+    text: `${names.length ? `${listed(names)}: ` : ""}you were not queued and lost no place. Pick another.`,
+    seats,
+  };
+}
+
+/** @param {string[]} names @param {number[]} seats @returns {Notice} */
+export function goneWhileChoosing(names, seats) {
+  return {
+    tone: "info",
+    title: `${seatsWere(names, "just taken")}.`,
+    text: "The rest of your choice is unchanged.",
+    seats,
+  };
+}
+
+/** @param {any} want @returns {Notice} */
+export function soldOut(want) {
+  if (want?.best) {
+    const { quantity, section, category } = want.best;
+    const where = section ? ` in ${section}` : "";
+    const price = category ? ` at the ${category} price` : "";
+    const what = quantity === 1 ? "No seat is" : `No ${quantity} seats side by side are`;
+    return {
+      tone: "warn",
+      title: `${what} left${where}${price}.`,
+      text: quantity === 1 ? "Try another section or price." : "Try fewer, another section, or another price.",
+    };
+  }
+  return { tone: "warn", title: "Not enough places are left.", text: "Try fewer, or another part of the house." };
+}
+
+/** @param {number} most @returns {Notice} */
+export function limitReached(most) {
+  return {
+    tone: "warn",
+    title: `That would be more than ${counted(most, "seat")}.`,
+    text: `Each person can have ${most} here, so that more people can come. Choose fewer, or give some back.`,
+  };
+}
+
+/** @returns {Notice} */
+export const closed = () => ({
+  tone: "warn",
+  title: "The sale was not open when your request arrived.",
+  text: "Nothing was held and nothing was paid.",
+});
+
+/** @returns {Notice} */
+export const conflict = () => ({
+  tone: "warn",
+  title: "This was asked before, for other seats.",
+  text: "Your first answer stands. Choose again to ask for these.",
+});
+
+/** @returns {Notice} */
+export const invalid = () => ({
+  tone: "warn",
+  title: "We could not read this choice.",
+  text: "Reload the page and choose again. Nothing was held.",
+});
+
+/** @param {string} message the server's own sentence @returns {Notice} */
+export const refused = (message) => ({
+  tone: "warn",
+  title: "Your request was not taken.",
+  text: `${message || "It is very busy."} Nothing was held. Try again in a few seconds.`,
+});
+
+/** @param {string[]} names @returns {Notice} */
+export const bought = (names) => ({ tone: "good", title: "They are yours.", text: `${listed(names)}. Enjoy the show.` });
+
+/** @param {string[]} names @returns {Notice} */
+export const givenBack = (names) => ({
+  tone: "info",
+  title: "Given back.",
+  text: `${listed(names)} can be bought by others again.`,
+});
+
+/** @param {string[]} names @returns {Notice} */
+export const expired = (names) => ({
+  tone: "warn",
+  title: "Your time ran out.",
+  text: `${listed(names)} went back on sale. Nothing was paid. If still free, you can ask again.`,
+});
+
+/** Where a sale that does not sell stands. */
+export const EVENT_STATES = {
+  draft: ["Not on sale yet", "The organiser is still preparing. This page changes by itself when it starts."],
+  lobby: ["Not on sale yet", "Look around. This page changes by itself the moment the sale opens."],
+  paused: ["The sale is paused", "Requests keep their order and are answered when it goes on. Your time on hold stands still."],
+  closed: ["The sale is over", "Nothing can be bought any more. What you bought stays listed here."],
+};
+
+/** Why the server does not want this page to come back. */
+export const REFUSALS = {
+  4401: ["Your sign-in has ended", "Go back to the shop's page and come in from there again."],
+  4403: ["This page is not at its own address", "Open it from the shop's page."],
+  4404: ["There is no such event", "Check the address, or look at all events."],
+};
+
+/** @param {any} link @param {{waiting: boolean, holding: boolean}} state */
+export function connection(link, { waiting, holding }) {
+  if (link === "connecting") return "Connecting…";
+  if (waiting) return "You are still in line. Reconnecting…";
+  if (holding) return "Your seats are still yours. Reconnecting…";
+  return "Reconnecting… What you see may be a moment old.";
+}

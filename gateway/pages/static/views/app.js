@@ -1,0 +1,111 @@
+// The page of one event: head, map or list, and the panel with the one thing to do now.
+
+import { Component, html } from "../html.js";
+import { SeatMap } from "../map/seatmap.js";
+import { connection, REFUSALS } from "../core/words.js";
+import { Legend } from "./legend.js";
+import { SeatList } from "./list.js";
+import { Panel, topicOf } from "./panel.js";
+import { Stampede } from "./stampede.js";
+
+/** @extends {Component<{sale: import("../core/sale.js").Sale}>} */
+export class App extends Component {
+  state = { view: "map", stampede: false };
+
+  componentDidMount() {
+    this.listener = () => this.setState({});
+    this.props.sale.listeners.add(this.listener);
+  }
+
+  componentWillUnmount() {
+    this.props.sale.listeners.delete(this.listener);
+  }
+
+  componentDidUpdate() {
+    const { event } = this.props.sale.state;
+    if (event) document.title = `${event.name} · seats`;
+  }
+
+  render({ sale }, { view, stampede }) {
+    const { state } = sale;
+    const stop = stopOf(state);
+    if (stop) {
+      const leave = sale.demo && state.close_code === 4401 ? () => sale.leave() : null;
+      return html`<${Stop} title=${stop[0]} text=${stop[1]} leave=${leave} />`;
+    }
+    const ready = state.phase === "ready" && state.event;
+    return html`
+      <a class="skip" href="#panel">Go to your choice</a>
+      <${Head} sale=${sale} onStampede=${() => this.setState({ stampede: true })} />
+      <${Connection} sale=${sale} />
+      <main class="stage" aria-busy=${!ready} data-topic=${ready ? topicOf(sale) : ""}>
+        <section class="house" aria-label="Seats">
+          ${ready ? html`<${House} sale=${sale} view=${view} show=${(next) => this.setState({ view: next })} />` : html`<${HouseToCome} />`}
+        </section>
+        <section class="panel" id="panel" tabindex="-1" aria-label="Your choice">
+          ${ready ? html`<${Panel} sale=${sale} />` : html`<${PanelToCome} />`}
+        </section>
+      </main>
+      <p class="unseen" aria-live="polite" id="milestones">${state.spoken}</p>
+      ${stampede && html`<${Stampede} close=${() => this.setState({ stampede: false })} />`}`;
+  }
+}
+
+/** Why there is nothing to show, as [title, text], or nothing. */
+function stopOf({ phase, link, close_code }) {
+  if (phase === "missing") return REFUSALS[4404];
+  if (phase === "no_token") return ["Come in from the shop’s page", "This address alone does not say who you are."];
+  if (link === "refused") return REFUSALS[close_code];
+  return null;
+}
+
+function Stop({ title, text, leave }) {
+  return html`<main class="stop"><h1>${title}</h1><p>${text}</p>
+    ${leave && html`<button type="button" class="button main" onClick=${leave}>Come in as a new guest</button>`}
+    <a class="button quiet" href="/">All events</a></main>`;
+}
+
+function Head({ sale, onStampede }) {
+  const { event, venue, buyer } = sale.state;
+  return html`<header class="head">
+    <div class="head-title">
+      <h1>${event ? event.name : html`<i class="bone" style=${{ width: "11em" }}></i>`}</h1>
+      <p>${venue?.name ?? html`<i class="bone" style=${{ width: "8em" }}></i>`}</p>
+    </div>
+    ${buyer && html`<p class="who">You are <b title=${buyer}>${shortName(buyer)}</b></p>`}
+    ${sale.demo && html`<button type="button" class="button quiet small" onClick=${onStampede}>Stampede</button>`}
+  </header>`;
+}
+
+/** Visitors of a demo have long random names: four letters are enough to tell two tabs apart. */
+const shortName = (buyer) => (buyer.startsWith("anon-") ? `guest-${buyer.slice(5, 9)}` : buyer);
+
+function Connection({ sale }) {
+  const { link, phase, asked } = sale.state;
+  const away = link === "reconnecting" || (link === "connecting" && phase === "ready");
+  const words = connection(link, { waiting: asked.length > 0, holding: sale.orders.active.length > 0 });
+  return html`<div role="status" class=${`connection ${away ? "away" : ""}`}>${away && html`<i class="pulse"></i>${words}`}</div>`;
+}
+
+function House({ sale, view, show }) {
+  const tab = (name, label) =>
+    html`<button type="button" aria-pressed=${view === name} onClick=${() => show(name)}>${label}</button>`;
+  return html`
+    <div class="house-bar">
+      <div class="switch" role="group" aria-label="Show seats as">${tab("map", "Map")}${tab("list", "List")}</div>
+      <${Legend} sale=${sale} />
+    </div>
+    ${view === "map" ? html`<${SeatMap} sale=${sale} />` : html`<${SeatList} sale=${sale} />`}`;
+}
+
+function HouseToCome() {
+  const rows = Array.from({ length: 7 }, (_, row) => html`<i class="bone" style=${{ width: `${34 + row * 8}%` }}></i>`);
+  return html`<div class="house-bar"><i class="bone" style=${{ width: "9em", height: "32px" }}></i></div>
+    <div class="map to-come" role="status"><span class="unseen">Loading the seats</span>${rows}</div>`;
+}
+
+function PanelToCome() {
+  return html`<div class="card to-come">
+    <i class="bone tall" style=${{ width: "60%" }}></i><i class="bone"></i><i class="bone" style=${{ width: "80%" }}></i>
+    <i class="bone button-bone"></i></div>`;
+}

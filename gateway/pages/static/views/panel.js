@@ -1,0 +1,108 @@
+// The panel says one thing at a time: an answer being waited for, a hold with its countdown, or the
+// choice. What this buyer already has stands above a choice, and below what is under way.
+
+import { namesOf } from "../core/choice.js";
+import { listed } from "../core/money.js";
+import { FREE, seatLabel } from "../core/plan.js";
+import { EVENT_STATES } from "../core/words.js";
+import { Component, createRef, html } from "../html.js";
+import { Choosing } from "./choosing.js";
+import { Holding } from "./holding.js";
+import { Orders } from "./orders.js";
+
+const isSoldOut = ({ seats, places }) => !seats.includes(FREE) && !places.some((free) => free > 0);
+const isOut = ({ seats, places }) => isSoldOut({ seats, places }) && !seats.includes(1);
+
+/** What the panel is about now. @param {import("../core/sale.js").Sale} sale */
+export function topicOf({ state, orders }) {
+  if (state.asked.length) return "asking";
+  if (orders.active.length) return "holding";
+  if (state.event.state === "draft" || state.event.state === "lobby") return "early";
+  if (state.event.state === "closed") return "closed";
+  if (isSoldOut(state)) return "sold_out";
+  return "choosing";
+}
+
+/** Moves the focus along when the topic changes under the hand of someone who uses the keyboard. */
+export class Panel extends Component {
+  card = createRef();
+
+  getSnapshotBeforeUpdate() {
+    return this.card.current?.contains(document.activeElement) ?? false;
+  }
+
+  componentDidUpdate(_props, _state, hadFocus) {
+    const lost = hadFocus && !this.card.current.contains(document.activeElement);
+    if (lost) this.card.current.querySelector("h2")?.focus({ preventScroll: true });
+  }
+
+  render({ sale }) {
+    const topic = topicOf(sale);
+    const busy = topic === "asking" || topic === "holding";
+    const View = { asking: Asking, holding: Holding, choosing: Choosing }[topic] ?? Standing;
+    return html`
+      <div ref=${this.card} class="panel-card">
+        <${Told} notice=${sale.state.notice} />
+        ${!busy && html`<${Orders} sale=${sale} />`}
+        <${View} key=${topic} sale=${sale} topic=${topic} />
+        ${busy && html`<${Orders} sale=${sale} />`}
+      </div>`;
+  }
+}
+
+function Told({ notice }) {
+  return html`<div class="notice-place" role="status">
+    ${notice && html`<div class=${`notice ${notice.tone}`}><b>${notice.title}</b> <span>${notice.text}</span></div>`}
+  </div>`;
+}
+
+function Asking({ sale }) {
+  const { asked, venue, event, link } = sale.state;
+  const [request] = asked;
+  const names = listed(namesOf(request.want, venue, (seat) => seatLabel(venue, seat)));
+  return html`<div class="card asking" aria-busy="true">
+    <h2 tabindex="-1">${askingTitle(request, event.state, link)}</h2>
+    <p>For ${names}.</p>
+    <div class=${`in-line ${event.state === "paused" ? "still" : ""}`} aria-hidden="true"><i></i></div>
+    <p class="quiet-text">${askingText(request, event.state, link)}</p>
+  </div>`;
+}
+
+function askingTitle({ stage }, state, link) {
+  if (link !== "live") return "Still in line";
+  if (state === "paused") return "The sale is paused; you keep your place";
+  if (stage === "delayed") return "This takes longer than usual";
+  return stage === "accepted" ? "You are in line" : "Asking for your seats";
+}
+
+function askingText({ stage }, state, link) {
+  if (link !== "live") return "The connection went away for a moment. Your request is asked again by itself, in its place.";
+  if (state === "paused") return "Your request is safe and is answered in its turn when the sale goes on.";
+  if (stage === "delayed") return "Your request is safe and keeps its place. You need not do anything, and may even reload.";
+  return "Whoever came first is answered first. This takes a moment.";
+}
+
+/** Nothing to choose: not open yet, over, or sold out. */
+function Standing({ sale, topic }) {
+  const { event, seats, places } = sale.state;
+  const [title, text] = topic === "sold_out" ? soldOutWords({ seats, places }) : EVENT_STATES[event.state];
+  const opens = topic === "early" && event.opens_at ? openingTime(event.opens_at) : "";
+  return html`<div class="card standing">
+    <h2 tabindex="-1">${title}</h2>
+    ${opens && html`<p class="large">${opens}</p>`}
+    <p>${text}</p>
+  </div>`;
+}
+
+function soldOutWords(house) {
+  if (isOut(house)) return ["Sold out", "Every seat has found someone. Thank you for coming by."];
+  const held = house.seats.filter((state) => state === 1).length;
+  const seats = held === 1 ? "1 seat is" : `${held.toLocaleString("en")} seats are`;
+  return ["Nothing free right now", `${seats} on hold. If one comes back it appears here at once; keep this page open.`];
+}
+
+function openingTime(opens_at) {
+  const moment = new Date(opens_at);
+  if (Number.isNaN(moment.getTime())) return "";
+  return moment.toLocaleString("en-GB", { weekday: "long", day: "numeric", month: "long", hour: "2-digit", minute: "2-digit" });
+}

@@ -1,0 +1,64 @@
+"""Everything one gateway process shares, made when it starts and taken down when it stops."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import redis.asyncio
+
+from gateway.buyers.tokens import Tokens
+from gateway.events import Events, Parts
+from gateway.metrics import Metrics
+from gateway.settings import Settings
+from notifier.hub import Hub
+from store import lookups
+from store.lookups import Pool
+from store.stream.redis_stream import connect_async
+
+log = logging.getLogger("onsale.gateway")
+
+POOL_OPEN_SECONDS_MAX = 5.0
+
+
+class Runtime:
+    """`app.state.runtime`. One per process start; `gateway_id` names it on fan-out channels."""
+
+    def __init__(self, settings: Settings, pool: Pool, client: redis.asyncio.Redis) -> None:
+        self.settings = settings
+        self.gateway_id = secrets.token_hex(4)
+        self.pool = pool
+        self.redis = client
+        self.metrics = Metrics()
+        self.tokens = Tokens(settings)
+        self.hub = Hub(settings.bounds.sockets_max)
+        self.events = Events(Parts(settings, self.gateway_id, pool, client, self.metrics))
+        self.stopping = False
+        self.metrics.read(self)
+
+    def origin_allowed(self, origin: str | None, host: str) -> bool:
+        """No Origin: not a browser. Same origin, or listed: allowed."""
+        if origin is None or origin in self.settings.origins:
+            return True
+        return origin.partition("://")[2] == host != ""
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Runtime]:
+    """A runtime, closed in order: sockets are told to come back (1012), then the loops, then the engines."""
+    pool = lookups.open_pool(settings.engines.database_url, size_max=settings.bounds.database_connections_max)
+    client = connect_async(settings.engines.redis_url)
+    await pool.open(wait=False)
+    runtime = Runtime(settings, pool, client)
+    try:
+        yield runtime
+    finally:
+        runtime.stopping = True
+        await runtime.hub.close_all()
+        await runtime.events.stop()
+        await asyncio.gather(
+            client.aclose(), pool.close(timeout=POOL_OPEN_SECONDS_MAX), return_exceptions=True
+        )

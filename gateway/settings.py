@@ -1,0 +1,109 @@
+"""What can be set of a gateway, all from the environment, checked before anything starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from store.settings import EngineUrls
+
+TOKEN_SECRET_BYTES_MIN = 32
+"""An HS256 key shorter than its digest can be guessed (RFC 7518, 3.2)."""
+
+
+class SettingNotValid(Exception):
+    """A setting of the gateway has a value it cannot work with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where the gateway says "not now" (law 7)."""
+
+    sockets_max: int = 20_000
+    undecided_per_buyer_max: int = 16
+    undecided_max: int = 200_000
+    """Accepted and not decided, per event of this gateway."""
+    waiting_max: int = 50_000
+    """Not yet appended, per event of this gateway."""
+    waiting_seconds_max: float = 5.0
+    """How long a request that was never sent may wait for the stream."""
+    lag_seconds_max: float = 30.0
+    """Age of the oldest undecided request above which new ones are refused."""
+    undecided_without_database_max: int = 20_000
+    """Undecided requests above which new ones are refused while Postgres is away."""
+    hello_seconds_max: float = 10.0
+    events_max: int = 1_000
+    database_connections_max: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One gateway's settings; `from_env` reads and checks them."""
+
+    engines: EngineUrls
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token_secret: str = ""
+    jwks_url: str = ""
+    token_audience: str = ""
+    origins: frozenset[str] = frozenset()
+    operator_key: str = field(default="", repr=False)
+    demo: bool = False
+    stream_replicas: int = 0
+    """Replicas that must have a request on disk before it is `accepted`."""
+    bounds: Bounds = Bounds()
+
+    def __post_init__(self) -> None:
+        if not self.token_secret and not self.jwks_url:
+            raise SettingNotValid(
+                "Nothing says whose tokens to trust: set ONSALE_TOKEN_SECRET (HS256, 32 bytes or more; "
+                "make one with: openssl rand -hex 32) or ONSALE_JWKS_URL."
+            )
+        if self.token_secret and len(self.token_secret.encode()) < TOKEN_SECRET_BYTES_MIN:
+            raise SettingNotValid(
+                f"ONSALE_TOKEN_SECRET is shorter than {TOKEN_SECRET_BYTES_MIN} bytes and could be guessed. "
+                "Make one with: openssl rand -hex 32"
+            )
+        if self.demo and not self.token_secret:
+            raise SettingNotValid("ONSALE_DEMO=1 signs tokens: set ONSALE_TOKEN_SECRET as well.")
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """Reads DATABASE_URL, REDIS_URL and ONSALE_*; raises `MissingSetting` or `SettingNotValid`."""
+        source = os.environ if environ is None else environ
+        return cls(
+            engines=EngineUrls.from_env(source),
+            host=source.get("ONSALE_HOST") or "127.0.0.1",
+            port=_whole(source, "ONSALE_PORT", 8000, 0, 65_535),
+            token_secret=source.get("ONSALE_TOKEN_SECRET", ""),
+            jwks_url=source.get("ONSALE_JWKS_URL", ""),
+            token_audience=source.get("ONSALE_TOKEN_AUDIENCE", ""),
+            origins=_origins(source.get("ONSALE_ORIGINS", "")),
+            operator_key=source.get("ONSALE_OPERATOR_KEY", ""),
+            demo=source.get("ONSALE_DEMO", "") == "1",
+            stream_replicas=_whole(source, "ONSALE_STREAM_REPLICAS", 0, 0, 16),
+            bounds=Bounds(
+                sockets_max=_whole(source, "ONSALE_SOCKETS_MAX", 20_000, 1, 1_000_000),
+                lag_seconds_max=float(_whole(source, "ONSALE_LAG_MAX_SECONDS", 30, 1, 3_600)),
+                database_connections_max=_whole(source, "ONSALE_DATABASE_CONNECTIONS_MAX", 8, 2, 100),
+            ),
+        )
+
+
+def _whole(source: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    text = source.get(name) or str(default)
+    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+        raise SettingNotValid(f"{name} is {text!r}; it must be a whole number from {least} to {most}.")
+    return int(text)
+
+
+def _origins(text: str) -> frozenset[str]:
+    origins = frozenset(origin.strip().rstrip("/") for origin in text.split(",") if origin.strip())
+    for origin in origins:
+        if not origin.startswith(("https://", "http://")) or origin.count("/") != 2:
+            raise SettingNotValid(
+                f"ONSALE_ORIGINS names {origin!r}; write origins like https://tickets.example.org, "
+                "separated by commas."
+            )
+    return origins

@@ -1,0 +1,215 @@
+"""Nobody who was told "accepted" is forgotten: lost fan-out, lost streams, engines that are away."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import psycopg
+import pytest
+
+from gateway.buyers import reask as reask_module
+from store import lookups
+from store.errors import Unavailable
+from store.wire import decode_entry, stream_key
+from tests.gateway.rig import EVENT, SEATS, StandIn, gateway, make_event, scenario, until
+
+
+@pytest.fixture
+def event(database_url):
+    return make_event(database_url)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(reask_module, "EVERY_SECONDS", 0.1)
+    monkeypatch.setattr(reask_module, "ASK_AFTER_SECONDS", 0.2)
+
+
+@scenario
+async def test_a_decision_that_was_not_published_is_found_in_the_ledger(engine_urls, event):
+    async with gateway(engine_urls) as served, StandIn(engine_urls, event) as allocator:
+        allocator.publishing = False
+        async with served.socket() as ann:
+            await ann.ask("r1", seats=[SEATS[0]])
+            accepted = await ann.receive("accepted")
+            decision = await ann.receive("decision")
+            assert decision["arrival"] == accepted["arrival"]
+            assert served.runtime.events.loaded()[0].reask.redelivered == 1
+
+
+@scenario
+async def test_an_unpublished_conflict_is_a_conflict_for_that_arrival_only(engine_urls, event):
+    async with (
+        gateway(engine_urls) as served,
+        StandIn(engine_urls, event) as allocator,
+        served.socket() as ann,
+    ):
+        await ann.ask("r1", seats=[SEATS[0]])
+        first = await ann.receive("decision")
+        allocator.publishing = False
+        await ann.ask("r1", seats=[SEATS[1]])
+        conflict = await ann.receive("decision")
+        assert (conflict["outcome"], conflict["result"]) == ("conflict", {"reason": "key_reused"})
+        assert conflict["arrival"] != first["arrival"]
+
+
+@scenario
+async def test_an_entry_the_stream_lost_is_appended_again_with_its_first_arrival(engine_urls, event):
+    async with gateway(engine_urls) as served, StandIn(engine_urls, event) as allocator:
+        allocator.deciding = False
+        async with served.socket() as ann:
+            await ann.ask("r1", seats=[SEATS[0]])
+            accepted = await ann.receive("accepted")
+            await allocator.redis.xdel(stream_key(EVENT), accepted["arrival"])
+            await ann.ask("r2", seats=[SEATS[1]])
+            await ann.receive("accepted")
+            allocator.deciding = True
+            decisions: dict[str, Any] = {}
+            while len(decisions) < 2:
+                frame = await ann.receive("decision")
+                decisions[frame["id"]] = frame
+            assert decisions["r1"]["arrival"] == accepted["arrival"]
+            assert allocator.read[-1].first_arrival == accepted["arrival"]
+
+
+@scenario
+async def test_a_stream_that_was_lost_is_made_again_and_the_accepted_go_first(engine_urls, event):
+    async with gateway(engine_urls) as served, StandIn(engine_urls, event) as allocator:
+        allocator.deciding = False
+        async with served.socket("ann") as ann, served.socket("bob") as bob:
+            arrivals = []
+            for n in range(3):
+                await ann.ask(f"r{n}", seats=[SEATS[n]])
+                arrivals.append((await ann.receive("accepted"))["arrival"])
+            await allocator.redis.delete(stream_key(EVENT))
+            await bob.ask("new", seats=[SEATS[0]])
+            await bob.receive("accepted")
+            entries: Any = await allocator.redis.xrange(stream_key(EVENT))
+            assert b"c" in entries[0][1]
+            read = [decode_entry(fields[b"r"]) for _, fields in entries[1:]]
+            assert [entry.request_id for entry in read[:4]] == ["r0", "r1", "r2", "new"]
+            assert [entry.first_arrival for entry in read[:4]] == [*arrivals, ""]
+            allocator.deciding = True
+            assert (await bob.receive("decision"))["outcome"] == "taken"
+            assert (await ann.receive("decision"))["outcome"] == "held"
+
+
+@scenario
+async def test_a_lost_stream_is_noticed_without_a_new_request(engine_urls, event):
+    async with gateway(engine_urls) as served, StandIn(engine_urls, event) as allocator:
+        allocator.deciding = False
+        async with served.socket() as ann:
+            await ann.ask("r1", seats=[SEATS[0]])
+            await ann.receive("accepted")
+            await allocator.redis.delete(stream_key(EVENT))
+            allocator.deciding = True
+            assert (await ann.receive("decision"))["outcome"] == "held"
+
+
+@scenario
+async def test_fan_out_that_was_cut_comes_back_and_nothing_is_missed(engine_urls, event):
+    async with (
+        gateway(engine_urls) as served,
+        StandIn(engine_urls, event) as allocator,
+        served.socket() as ann,
+    ):
+        allocator.deciding = False
+        await ann.ask("r1", seats=[SEATS[0]])
+        await ann.receive("accepted")
+        loaded = served.runtime.events.loaded()[0]
+        await allocator.redis.client_kill_filter(_type="pubsub")
+        await until(lambda: not loaded.following)
+        allocator.deciding = True
+        assert (await ann.receive("decision"))["outcome"] == "held"
+        await until(lambda: loaded.following)
+        await ann.ask("r2", seats=[SEATS[1]])
+        await ann.receive("decision")
+
+
+@scenario
+async def test_while_postgres_is_away_a_buyer_is_told_once_that_it_takes_longer(
+    engine_urls, event, monkeypatch
+):
+    async with gateway(engine_urls) as served, StandIn(engine_urls, event) as allocator:
+        allocator.deciding = False
+        async with served.socket("ann") as ann, served.socket("bob") as bob:
+            await ann.ask("r1", seats=[SEATS[0]])
+            await ann.receive("accepted")
+
+            async def away(*_):
+                raise psycopg.OperationalError("away")
+
+            with monkeypatch.context() as patch:
+                patch.setattr(lookups, "cursor_of", away)
+                patch.setattr(lookups, "decisions", away)
+                assert await ann.receive() == {"type": "delayed", "id": "r1"}
+                await ann.nothing_for(0.4)
+                await bob.send({"type": "resume", "ids": ["r9"]})
+                refusal = await bob.receive("error")
+                assert (refusal["code"], refusal["id"]) == ("unavailable", "r9")
+                assert (await served.post({"seats": [SEATS[5]]}, buyer="eve")).status == 202
+            allocator.deciding = True
+            assert (await ann.receive("decision"))["outcome"] == "held"
+            await until(lambda: not served.runtime.events.loaded()[0].reask.database_away)
+
+
+@scenario
+async def test_decisions_far_behind_refuse_what_is_new_and_not_what_is_known(engine_urls, event):
+    async with (
+        gateway(engine_urls, bounds={"lag_seconds_max": 0.3}) as served,
+        StandIn(engine_urls, event) as allocator,
+    ):
+        allocator.deciding = False
+        async with served.socket("ann") as ann, served.socket("bob") as bob:
+            await ann.ask("r1", seats=[SEATS[0]])
+            await ann.receive("accepted")
+            loaded = served.runtime.events.loaded()[0]
+            await until(lambda: loaded.intake.refuse_new is not None)
+            await bob.ask("r1", seats=[SEATS[1]])
+            refusal = await bob.receive("error")
+            assert (refusal["code"], refusal["retry_after"]) == ("lagging", 5)
+            await ann.ask("r1", seats=[SEATS[0]], again=True)
+            await ann.receive("accepted")
+            allocator.deciding = True
+            await ann.receive("decision")
+            await until(lambda: loaded.intake.refuse_new is None)
+
+
+@scenario
+async def test_a_look_up_that_fails_is_unavailable_and_the_next_one_works(engine_urls, event, monkeypatch):
+    async with gateway(engine_urls) as served, StandIn(engine_urls, event), served.socket() as ann:
+        await ann.ask("r1", seats=[SEATS[0]])
+        await ann.receive("decision")
+        loaded = served.runtime.events.loaded()[0]
+        with psycopg.connect(engine_urls.database_url, autocommit=True) as conn:
+            conn.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'onsale gateway'"
+            )
+        await asyncio.sleep(0.1)
+        for _ in range(20):
+            try:
+                assert await loaded.recall.find("ann", "r1") is not None
+                break
+            except Unavailable:
+                await asyncio.sleep(0.1)
+        else:
+            pytest.fail("the pool did not recover")
+
+
+def test_a_look_up_probes_the_key_index_for_each_key(database_url, event):
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute(
+            "INSERT INTO ledger SELECT %s, n, 0, 'request', '1-1', 'b' || n, 'r', '{}', 'held', '{}'"
+            " FROM generate_series(1, 5000) AS n", (event,)
+        )  # fmt: skip
+        for statistics in (False, True):
+            if statistics:
+                conn.execute("ANALYZE ledger")
+            keys = [f"b{n}" for n in range(500)]
+            plan = "\n".join(
+                line for (line,) in conn.execute("EXPLAIN " + lookups.DECISIONS, (keys, ["r"] * 500, event))
+            )
+            assert "Index Scan using ledger_key" in plan, plan
+            assert "Seq Scan" not in plan, plan
