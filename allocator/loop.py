@@ -31,8 +31,6 @@ IDLE_MS = 1000
 GATHER_SECONDS = 1.0
 """How long to collect what is asked again after the stream was lost, before deciding anything newer."""
 GATHER_MAX = 200_000
-TRIM_SECONDS = 1.0
-"""What is decided stays in the stream for at most about so long."""
 BELOW_MAX = 10_000
 
 
@@ -67,7 +65,6 @@ class BatchLoop:
         self._wishes = Wishes(self.memory.layout)
         self._attended_at = 0.0
         self._peeked = self.cursor.arrival
-        self._trimmed_at = 0.0
         self._changes: list[tuple[str, bytes]] = []
         """What batches changed on the map, to be published with their answers."""
         self._now = (self.memory.batch_time, monotonic())
@@ -121,9 +118,6 @@ class BatchLoop:
             )
         except PausedMeanwhile:
             self.tick()
-        if self._monotonic() - self._trimmed_at >= TRIM_SECONDS:
-            self._trimmed_at = self._monotonic()
-            self._arrivals.trim_through(self.cursor.arrival)
 
     def tick(self) -> None:
         """A batch without requests, if somebody changed something or a hold ran out."""
@@ -169,7 +163,7 @@ class BatchLoop:
             arrival = Arrival(through) if last else self.cursor.arrival
             rows += self._make_true(asks[start : start + size], arrival)
         changes, self._changes = self._changes, []
-        self._publish([*changes, *answers(self._event, batch, rows)])
+        self._publish([*changes, *answers(self._event, batch, rows)], trim=bool(rows))
 
     def _make_true(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         """The ledger rows of `asks`, true in Postgres."""
@@ -225,11 +219,11 @@ class BatchLoop:
                 overlay.discard()
                 raise ShortWrite("the transaction was lost before COMMIT") from None
 
-    def _publish(self, messages: Sequence[tuple[str, bytes]]) -> None:
+    def _publish(self, messages: Sequence[tuple[str, bytes]], *, trim: bool = False) -> None:
         """Lost messages lose nothing: gateways ask the ledger for what they still wait for."""
-        if messages:
+        if messages or trim:
             try:
-                self._arrivals.publish(messages)
+                self._arrivals.publish(messages, trim_through=self.cursor.arrival if trim else None)
             except StreamUnavailable as error:
                 log.warning("%s: decisions were not announced: %s", self._event, error)
 

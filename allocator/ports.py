@@ -16,8 +16,8 @@ Key = tuple[str, str]
 class Known(NamedTuple):
     """A decided key as the ledger has it."""
 
-    arrival: str
     want: str
+    arrival: str
     outcome: str
     result: str
 

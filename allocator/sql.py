@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from store.lookups import DECISIONS
+
 PLAN_BY_KEY: Final = """
 SET plan_cache_mode = force_generic_plan
 """
@@ -131,13 +133,8 @@ LAST_HASH: Final = """
 SELECT hash FROM ledger_batch WHERE event_id = %s AND batch_no = %s
 """
 
-KNOWN_KEYS: Final = """
--- Which of these keys are decided, and how. Reads the unique key index of the ledger.
-SELECT asked.buyer, asked.request_id, arrival, input::text, outcome, result::text
-  FROM unnest(%s::text[], %s::text[]) AS asked (buyer, request_id)
-  JOIN ledger USING (buyer, request_id)
- WHERE event_id = %s AND kind = 'request' AND outcome <> 'conflict'
-"""
+KNOWN_KEYS: Final = DECISIONS
+"""Which of these keys are decided, and how: what a gateway asks of the ledger too."""
 
 HAS_FACTS: Final = """
 SELECT 1 FROM fact WHERE event_id = %s LIMIT 1

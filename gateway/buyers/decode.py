@@ -22,11 +22,11 @@ HOLD_ID_MAX = 2**63 - 1
 
 # "(?!\n)": Python's $ also matches before a last newline, JavaScript's (and JSON Schema's) does not.
 RequestId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._~-]{1,64}$(?!\n)")]
-EventSlug = Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,63}$(?!\n)")]
+EventSlug = Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,64}$(?!\n)")]
 HoldText = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,18}$(?!\n)")]
 
 is_request_id = re.compile(r"[A-Za-z0-9._~-]{1,64}").fullmatch
-is_event_slug = re.compile(r"[a-z0-9-]{1,63}").fullmatch
+is_event_slug = re.compile(r"[a-z0-9-]{1,64}").fullmatch
 is_hold = re.compile(r"[1-9][0-9]{0,18}").fullmatch
 
 

@@ -72,6 +72,8 @@ class Arrivals(Protocol):
         """Forget entries up to and including `through`."""
         ...
 
-    def publish(self, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Send (channel, message) pairs, in one round trip. Delivered at most once."""
+    def publish(
+        self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None
+    ) -> None:
+        """Send (channel, message) pairs, in one round trip that can also trim. Delivered at most once."""
         ...

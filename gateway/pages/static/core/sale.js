@@ -12,7 +12,7 @@ import { FREE, readPlan, seatLabel, stateOf } from "./plan.js";
 import * as words from "./words.js";
 
 /**
- * @typedef {{id: string, want: any, stage: "asking" | "accepted" | "delayed", sent_ms: number, asked_ms: number}} Asked
+ * @typedef {{id: string, want: any, stage: "asking" | "busy" | "accepted" | "delayed", sent_ms: number, asked_ms: number}} Asked
  *   `sent_ms` is 0 when an answer can no longer tell what time it is at the server
  * @typedef {object} State
  * @property {"loading" | "ready" | "missing" | "no_token"} phase
@@ -162,7 +162,7 @@ export class Sale {
   }
 
   #changed({ batch_no, changed, areas }) {
-    if (batch_no <= this.batch_no) return;
+    if (batch_no < this.batch_no) return;
     this.batch_no = batch_no;
     const { seats, places } = this.state;
     for (const [seat, letter] of changed) seats[seat] = stateOf(letter);
@@ -278,7 +278,14 @@ export class Sale {
     this.say(`${notice.title} ${notice.text}`);
   }
 
-  #failed({ id, code, message }) {
+  #failed({ id, code, message, retry_after }) {
+    const request = this.#find(id);
+    if (request && retry_after) {
+      // Whether it was queued is not known: the same key again settles it, whatever happened.
+      this.#stage(id, "busy");
+      setTimeout(() => this.#again(this.#find(id)), retry_after * 1000 * (1 + Math.random()));
+      return;
+    }
     if (!this.#answered(id) && !this.orders.failed(code)) return;
     if (code !== "hold_expired") this.#tell(words.refused(message));
     this.remember();

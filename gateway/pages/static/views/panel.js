@@ -72,6 +72,7 @@ function askingTitle({ stage }, state, link) {
   if (link !== "live") return "Still in line";
   if (state === "paused") return "The sale is paused; you keep your place";
   if (stage === "delayed") return "This takes longer than usual";
+  if (stage === "busy") return "It is very busy";
   return stage === "accepted" ? "You are in line" : "Asking for your seats";
 }
 
@@ -79,6 +80,7 @@ function askingText({ stage }, state, link) {
   if (link !== "live") return "The connection went away for a moment. Your request is asked again by itself, in its place.";
   if (state === "paused") return "Your request is safe and is answered in its turn when the sale goes on.";
   if (stage === "delayed") return "Your request is safe and keeps its place. You need not do anything, and may even reload.";
+  if (stage === "busy") return "Your request is asked again by itself in a few seconds.";
   return "Whoever came first is answered first. This takes a moment.";
 }
 

@@ -1,0 +1,355 @@
+"""A gateway for the browser tests: the real pages, a made venue, and one small seat logic in memory.
+
+It speaks docs/protocol.md and has a switch for everything that is hard to bring about on purpose:
+answers that wait, forced outcomes, lost sockets, forgotten keys, a quiet map. Nothing is durable.
+To look around by hand: `python -m tests.browser.fake_gateway`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Response, WebSocket, WebSocketDisconnect
+
+from gateway import pages
+from store import plan as plans
+from store.plan import Plan
+from store.venues.make import make
+
+Frame = dict[str, Any]
+
+
+@dataclass
+class Buyer:
+    name: str
+    socket: WebSocket
+
+
+@dataclass
+class Hold:
+    buyer: str
+    seats: list[int]
+    areas: dict[int, int]
+    state: str = "active"
+
+
+@dataclass
+class FakeGateway:
+    """Switches are plain attributes; what must happen on the server's loop goes through `on_loop`."""
+
+    plan: Plan = field(default_factory=lambda: make("theatre", 600, name="Old Theatre"))
+    slug: str = "demo"
+    name: str = "Nightfall, opening night"
+    state: str = "open"
+    hold_ttl_seconds: float = 480
+    seats_per_buyer_max: int = 8
+    demo: bool = True
+    deciding: bool = True
+    """Off: requests are accepted and wait for `decide_waiting`."""
+    answering: bool = True
+    """Off: requests and resumes are not answered at all."""
+    telling_seats: bool = True
+    forced: Frame | None = None
+    """The next request is answered with this frame (its id is put in)."""
+    close_code: int = 0
+    """Not 0: every hello is answered by closing with this code."""
+    refusing_holds: str = ""
+    """Not empty: buying and giving back are refused with this code."""
+    serving: bool = True
+    """Off: sockets are closed at once, as from a gateway that restarts."""
+
+    def __post_init__(self) -> None:
+        self.letters = ["a"] * len(self.plan.seats)
+        self.free = [area.capacity for area in self.plan.areas]
+        self.numbers = {seat.guid: number for number, seat in enumerate(self.plan.seats)}
+        self.area_numbers = {area.guid: number for number, area in enumerate(self.plan.areas)}
+        self.batch_no = 0
+        self.holds: dict[str, Hold] = {}
+        self.decisions: dict[tuple[str, str], Frame] = {}
+        self.waiting: list[tuple[str, Frame]] = []
+        self.buyers: list[Buyer] = []
+        self.received: list[Frame] = []
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    # --- for tests ---
+
+    def on_loop(self, action: Callable[[], Any]) -> None:
+        """Runs `action` (which may return a coroutine) on the server's loop and waits for it."""
+        assert self.loop is not None, "the server is not running"
+
+        async def run() -> None:
+            made = action()
+            if asyncio.iscoroutine(made):
+                await made
+
+        asyncio.run_coroutine_threadsafe(run(), self.loop).result(10)
+
+    def become(self, state: str) -> None:
+        self.state = state
+        self.on_loop(lambda: self._broadcast({"type": "event", "state": state}))
+
+    def decide_waiting(self) -> None:
+        self.deciding = True
+        self.on_loop(self._decide_all)
+
+    def drop_sockets(self, code: int = 1012) -> None:
+        self.on_loop(lambda: asyncio.gather(*(buyer.socket.close(code) for buyer in self.buyers)))
+
+    def send_all(self, frame: Frame) -> None:
+        self.on_loop(lambda: self._broadcast(frame))
+
+    def mark(self, letter: str, seats: list[int]) -> None:
+        """Other people's doing."""
+        self.on_loop(lambda: self._change([(seat, letter) for seat in seats]))
+
+    def asked(self, kind: str) -> list[Frame]:
+        return [frame for frame in self.received if frame["type"] == kind]
+
+    # --- the socket ---
+
+    async def serve(self, websocket: WebSocket) -> None:
+        await websocket.accept()
+        if not self.serving:
+            await websocket.close(1012)
+            return
+        hello = json.loads(await websocket.receive_text())
+        self.received.append(hello)
+        if self.close_code or hello["event"] != self.slug:
+            await websocket.close(self.close_code or 4404)
+            return
+        buyer = Buyer(hello["token"].removeprefix("token-of-"), websocket)
+        self.buyers.append(buyer)
+        try:
+            await websocket.send_json(self._welcome(buyer))
+            while True:
+                frame = json.loads(await websocket.receive_text())
+                self.received.append(frame)
+                await self._receive(buyer, frame)
+        except (WebSocketDisconnect, RuntimeError):
+            pass  # gone, from either side
+        finally:
+            self.buyers.remove(buyer)
+
+    def _welcome(self, buyer: Buyer) -> Frame:
+        event = {
+            "slug": self.slug,
+            "name": self.name,
+            "state": self.state,
+            "hold_ttl_seconds": self.hold_ttl_seconds,
+            "seats_per_buyer_max": self.seats_per_buyer_max,
+            "fast_gate": True,
+            "opens_at": None,
+        }
+        return {"type": "welcome", "event": event, "buyer": buyer.name}
+
+    async def _receive(self, buyer: Buyer, frame: Frame) -> None:
+        kind = frame["type"]
+        if kind in ("confirm", "release"):
+            await self._act(buyer, frame)
+        elif not self.answering:
+            return
+        elif kind == "request":
+            await self._request(buyer, frame)
+        elif kind == "resume":
+            for request_id in frame["ids"]:
+                await self._resume(buyer, request_id)
+
+    async def _resume(self, buyer: Buyer, request_id: str) -> None:
+        known = self.decisions.get((buyer.name, request_id))
+        waiting = any(name == buyer.name and frame["id"] == request_id for name, frame in self.waiting)
+        if known is None and waiting:
+            known = {"type": "accepted", "id": request_id, "arrival": "1-1"}
+        await buyer.socket.send_json(known or {"type": "unknown", "id": request_id})
+
+    async def _request(self, buyer: Buyer, frame: Frame) -> None:
+        known = self.decisions.get((buyer.name, frame["id"]))
+        if known is not None:
+            await buyer.socket.send_json(known)
+            return
+        if self.forced is not None:
+            answer, self.forced = {"id": frame["id"], **self.forced}, None
+            await buyer.socket.send_json(answer)
+            return
+        await buyer.socket.send_json({"type": "accepted", "id": frame["id"], "arrival": f"{_now_ms()}-0"})
+        self.waiting.append((buyer.name, frame))
+        if self.deciding and self.state != "paused":
+            await self._decide_all()
+
+    async def _act(self, buyer: Buyer, frame: Frame) -> None:
+        hold = self.holds.get(frame["hold"])
+        if self.refusing_holds:
+            refused = {"type": "error", "code": self.refusing_holds, "message": "No."}
+            await buyer.socket.send_json(refused)
+            return
+        if hold is None or hold.buyer != buyer.name:
+            await buyer.socket.send_json({"type": "error", "code": "not_found", "message": "No such hold."})
+            return
+        if hold.state == "active":
+            hold.state = "paid" if frame["type"] == "confirm" else "released"
+            letter = "s" if hold.state == "paid" else "a"
+            await self._change([(seat, letter) for seat in hold.seats])
+        await buyer.socket.send_json({"type": "hold", "hold": frame["hold"], "state": hold.state})
+
+    # --- deciding ---
+
+    async def _decide_all(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for name, frame in waiting:
+            outcome, result = self._decide(name, frame)
+            arrival = f"{_now_ms()}-{len(self.decisions)}"
+            answer = {
+                "type": "decision",
+                "id": frame["id"],
+                "arrival": arrival,
+                "outcome": outcome,
+                "result": result,
+            }
+            self.decisions[name, frame["id"]] = answer
+            for buyer in self.buyers:
+                if buyer.name == name:
+                    with suppress(WebSocketDisconnect, RuntimeError):
+                        await buyer.socket.send_json(answer)
+            if outcome == "held":
+                await self._change([(self.numbers[guid], "h") for guid in result["seats"]])
+
+    def _decide(self, name: str, frame: Frame) -> tuple[str, Frame]:
+        if self.state not in ("open", "paused"):
+            return "closed", {"reason": "not open"}
+        seats = [self.numbers[guid] for guid in frame.get("seats", [])]
+        taken = [self.plan.seats[seat].guid for seat in seats if self.letters[seat] != "a"]
+        if taken:
+            return "taken", {"taken": taken}
+        if "best" in frame:
+            found = self._best(**frame["best"])
+            if not found:
+                return "sold_out", {"reason": "none left"}
+            seats += found
+        areas = {self.area_numbers[guid]: count for guid, count in frame.get("areas", {}).items()}
+        has = sum(
+            len(hold.seats) + sum(hold.areas.values())
+            for hold in self.holds.values()
+            if hold.buyer == name and hold.state in ("active", "paid")
+        )
+        if has + len(seats) + sum(areas.values()) > self.seats_per_buyer_max:
+            return "limit_reached", {"reason": "limit"}
+        for area, count in areas.items():
+            self.free[area] -= count
+        hold_id = str((self.batch_no + 1) << 16)
+        self.holds[hold_id] = Hold(name, seats, areas)
+        result = {
+            "hold": hold_id,
+            "seats": [self.plan.seats[seat].guid for seat in seats],
+            "areas": frame.get("areas", {}),
+            "expires_at": _now_ms() + int(self.hold_ttl_seconds * 1000),
+        }
+        return "held", result
+
+    def _best(self, quantity: int, section: str = "", category: str = "") -> list[int]:
+        for block in self.plan.blocks:
+            if section and self.plan.sections[block.section].name != section:
+                continue
+            if category and self.plan.categories[block.category].name != category:
+                continue
+            for first in range(block.first, block.first + block.length - quantity + 1):
+                if all(letter == "a" for letter in self.letters[first : first + quantity]):
+                    return list(range(first, first + quantity))
+        return []
+
+    async def _change(self, changed: list[tuple[int, str]]) -> None:
+        for seat, letter in changed:
+            self.letters[seat] = letter
+        self.batch_no += 1
+        if self.telling_seats:
+            areas = list(enumerate(self.free))
+            await self._broadcast(
+                {"type": "seats", "batch_no": self.batch_no, "changed": changed, "areas": areas}
+            )
+
+    async def _broadcast(self, frame: Frame) -> None:
+        for buyer in self.buyers:
+            with suppress(WebSocketDisconnect, RuntimeError):
+                await buyer.socket.send_json(frame)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def build(fake: FakeGateway) -> FastAPI:
+    """The application: the pages as they are, and the endpoints they talk to."""
+    app = FastAPI()
+    app.state.runtime = SimpleNamespace(settings=fake)
+    app.include_router(pages.router)
+    plan_json = plans.encode(fake.plan)
+
+    @app.get("/v1/events")
+    async def events() -> list[Frame]:
+        return [{"slug": fake.slug, "name": fake.name, "state": fake.state}]
+
+    @app.get("/v1/events/{event}/plan")
+    async def plan(event: str) -> Response:
+        found = event == fake.slug
+        return Response(plan_json if found else b"{}", 200 if found else 404, media_type="application/json")
+
+    @app.get("/v1/events/{event}/seats")
+    async def seats(event: str) -> Frame:
+        return {"batch_no": fake.batch_no, "states": "".join(fake.letters), "areas": fake.free}
+
+    @app.post("/v1/demo/token")
+    async def token() -> Frame:
+        return {"token": f"token-of-anon-{secrets.token_hex(8)}"}
+
+    @app.websocket("/v1/socket")
+    async def socket_endpoint(websocket: WebSocket) -> None:
+        fake.loop = asyncio.get_running_loop()
+        await fake.serve(websocket)
+
+    return app
+
+
+class Running:
+    """The application behind a real port of this machine, in a thread of its own."""
+
+    def __init__(self, fake: FakeGateway) -> None:
+        self.fake = fake
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        config = uvicorn.Config(
+            build(fake), log_level="error", ws="websockets-sansio", timeout_graceful_shutdown=2
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([self._listening],), daemon=True)
+
+    def __enter__(self) -> Running:
+        self._thread.start()
+        deadline = time.monotonic() + 20
+        while not self._server.started:
+            assert time.monotonic() < deadline, "the fake gateway did not start"
+            assert self._thread.is_alive(), "the fake gateway ended while starting"
+            time.sleep(0.01)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(20)
+        self._listening.close()
+
+
+if __name__ == "__main__":
+    kind, count = (sys.argv[1], int(sys.argv[2])) if len(sys.argv) > 2 else ("theatre", 600)
+    with Running(FakeGateway(make(kind, count))) as running:
+        print(f"{running.url}/e/demo")
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
