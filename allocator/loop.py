@@ -157,13 +157,17 @@ class BatchLoop:
     def _decide(self, batch: Sorted, through: str) -> None:
         """Decide in parts of at most a batch; the cursor moves with the last, so a crash reads all again."""
         rows: list[Row] = []
+        before = self.cursor.arrival
         asks, size = batch.asks, self._batch_size_max
         for start in range(0, max(1, len(asks)), size):
             last = start + size >= len(asks)
             arrival = Arrival(through) if last else self.cursor.arrival
             rows += self._make_true(asks[start : start + size], arrival)
         changes, self._changes = self._changes, []
-        self._publish([*changes, *answers(self._event, batch, rows)], trim=bool(rows))
+        messages = [*changes, *answers(self._event, batch, rows)]
+        # a tick trims nothing: below an unmoved cursor may be what `attend` has yet to append again
+        moved = self.cursor.arrival != before
+        self._publish(messages, trim_through=self.cursor.arrival if moved else None)
 
     def _make_true(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         """The ledger rows of `asks`, true in Postgres."""
@@ -219,13 +223,12 @@ class BatchLoop:
                 overlay.discard()
                 raise ShortWrite("the transaction was lost before COMMIT") from None
 
-    def _publish(self, messages: Sequence[tuple[str, bytes]], *, trim: bool = False) -> None:
+    def _publish(self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None) -> None:
         """Lost messages lose nothing: gateways ask the ledger for what they still wait for."""
-        if messages or trim:
-            try:
-                self._arrivals.publish(messages, trim_through=self.cursor.arrival if trim else None)
-            except StreamUnavailable as error:
-                log.warning("%s: decisions were not announced: %s", self._event, error)
+        try:
+            self._arrivals.publish(messages, trim_through=trim_through)
+        except StreamUnavailable as error:
+            log.warning("%s: decisions were not announced: %s", self._event, error)
 
 
 def _pauses(facts: Sequence[Fact]) -> bool:

@@ -72,8 +72,6 @@ class Arrivals(Protocol):
         """Forget entries up to and including `through`."""
         ...
 
-    def publish(
-        self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None
-    ) -> None:
+    def publish(self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None) -> None:
         """Send (channel, message) pairs, in one round trip that can also trim. Delivered at most once."""
         ...

@@ -178,9 +178,7 @@ class RedisArrivals:
     def trim_through(self, through: Arrival) -> None:
         self._call("XTRIM", self._key, "MINID", arrival_after(through))
 
-    def publish(
-        self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None
-    ) -> None:
+    def publish(self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None) -> None:
         pipeline = self._client.pipeline(transaction=False)
         if trim_through is not None:
             pipeline.xtrim(self._key, minid=arrival_after(trim_through), approximate=False)

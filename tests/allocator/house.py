@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import heapq
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 
 from allocator import lease
 from allocator.lease import Owned
 from allocator.load import load_keys, load_layout, load_memory
 from allocator.loop import BatchLoop
+from allocator.memory import Memory
 from allocator.truth import PostgresTruth
+from store import holds
 from store.database import connect
 from store.events import create_event, set_state
 from store.plan import Area, Category, Plan, Seat, Section, number
+from store.stream.port import POKE
 from store.stream.redis_stream import APPEND, RedisArrivals
 from store.stream.redis_stream import connect as connect_stream
 from store.venues.rows import save_venue
-from store.wire import Entry, canonical_want, encode_entry, stream_key
-from store.words import Arrival, Best, EventState, Want
+from store.wire import Entry, canonical_want, decode_entry, encode_entry, stream_key
+from store.words import BATCH_SIZE_MAX, Arrival, Best, EventState, HoldId, Want
+
+SLUG = f"gala-{os.getpid()}"
+"""The name of events: each process that runs tests has its own, for channels are the whole server's."""
 
 
 def plan_of(rows: int = 4, seats_a_row: int = 10, standing: int = 20) -> Plan:
@@ -38,7 +53,7 @@ def plan_of(rows: int = 4, seats_a_row: int = 10, standing: int = 20) -> Plan:
     )
 
 
-def open_event(database_url: str, plan: Plan, slug: str = "gala", **policy: Any) -> int:
+def open_event(database_url: str, plan: Plan, slug: str = SLUG, **policy: Any) -> int:
     """An open event of that plan; returns its id."""
     with connect(database_url, "test") as conn:
         venue = save_venue(conn, f"venue-of-{slug}", plan)
@@ -47,14 +62,15 @@ def open_event(database_url: str, plan: Plan, slug: str = "gala", **policy: Any)
         return event_id
 
 
+def change_event(database_url: str, to: EventState, slug: str = SLUG) -> None:
+    """As an operator does; the allocator has not heard of it yet."""
+    with connect(database_url, "test operator") as conn:
+        set_state(conn, slug, to)
+
+
 def entry(buyer: str, request_id: str, want: Want, *, gateway: str = "g1", first_arrival: str = "") -> bytes:
-    return encode_entry(Entry(buyer, request_id, _raw(canonical_want(want)), gateway, first_arrival))
-
-
-def _raw(text: bytes) -> Any:
-    import msgspec
-
-    return msgspec.Raw(text)
+    raw = msgspec.Raw(canonical_want(want))
+    return encode_entry(Entry(buyer, request_id, raw, gateway, first_arrival))
 
 
 def seats(*guids: str) -> Want:
@@ -65,27 +81,88 @@ def best(quantity: int, **described: str) -> Want:
     return Want(best=Best(quantity, **described))
 
 
-class Owner:
-    """An owner of an event: takes it over at once, like a standby whose owner is gone."""
+def snapshot(memory: Memory) -> dict[str, Any]:
+    """All of a memory, comparable: every slot as plain values, expiries as they will be seen."""
+    looked_at = {
+        "areas_free": list(memory.areas_free),
+        "batch_no": memory.batch_no,
+        "batch_time": memory.batch_time,
+        "count_by_buyer": dict(memory.count_by_buyer),
+        "expiries": _as_seen(memory),
+        "free": bytes(memory.free),
+        "hold_of": list(memory.hold_of),
+        "holds": {
+            hold_id: (hold.buyer, hold.seats, hold.areas, hold.expires_at)
+            for hold_id, hold in memory.holds.items()
+        },
+        "policy": memory.policy,
+        "reflected": memory.reflected,
+        "seats_free": memory.seats_free,
+    }
+    left_out = {"layout", "search_from"}  # never changes; never changes an answer (test_decide)
+    assert looked_at.keys() | left_out == set(Memory.__slots__), "a new slot must be compared too"
+    return looked_at
 
-    def __init__(self, database_url: str, redis_url: str, event_id: int, slug: str = "gala") -> None:
+
+def _as_seen(memory: Memory) -> list[tuple[int, int]]:
+    """What `next_expiry` would say, hold after hold; looks at a copy of the heap."""
+    kept, memory.expiries = memory.expiries, sorted(memory.expiries)
+    seen: list[tuple[int, int]] = []
+    while memory.next_expiry() is not None:
+        if memory.expiries[0] not in seen:
+            seen.append(memory.expiries[0])
+        heapq.heappop(memory.expiries)
+    memory.expiries = kept
+    return seen
+
+
+class Owner:
+    """An owner of an event: takes it over at once, like a standby whose owner is gone.
+
+    `by_way_of` is another address of the same database, for the owner's own connections.
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        redis_url: str,
+        event_id: int,
+        slug: str = SLUG,
+        *,
+        batch_size_max: int = BATCH_SIZE_MAX,
+        by_way_of: str = "",
+    ) -> None:
         self.database_url, self.event_id, self.slug = database_url, event_id, slug
-        self.conn = connect(database_url, "test owner")
+        self.conn = connect(by_way_of or database_url, "test owner")
         seen = lease.look(self.conn, event_id)
         owned = lease.take(self.conn, event_id, seen, "test")
         assert isinstance(owned, Owned)
         self.owned = owned
         layout = load_layout(self.conn, event_id)
         memory, cursor = load_memory(self.conn, event_id, layout)
-        self.truth = PostgresTruth(self.conn, database_url, event_id, owned, layout)
+        self.truth = PostgresTruth(self.conn, by_way_of or database_url, event_id, owned, layout)
         self.redis = connect_stream(redis_url)
         self.arrivals = RedisArrivals(self.redis, slug)
         keys = load_keys(self.conn, event_id)
-        self.loop = BatchLoop(slug, self.truth, self.arrivals, memory, cursor, keys)
+        self.loop = BatchLoop(
+            slug, self.truth, self.arrivals, memory, cursor, keys, batch_size_max=batch_size_max
+        )
         self.loop.attend()
+
+    @property
+    def memory(self) -> Memory:
+        return self.loop.memory
 
     def append(self, entries: Sequence[bytes]) -> list[Arrival]:
         return [Arrival(i.decode()) for i in self.redis.eval(APPEND, 1, stream_key(self.slug), *entries)]
+
+    def poke(self) -> None:
+        self.redis.xadd(stream_key(self.slug), {POKE: b"1"}, nomkstream=True)
+
+    def settle_down(self) -> None:
+        """Decide the facts there are and pass the stream's marker, so that what follows is a test's own."""
+        self.poke()
+        self.loop.turn()
 
     def ask(self, *entries: bytes) -> list[tuple[str, str]]:
         """Append, decide, and return (outcome, result) of each by ledger, in the order given."""
@@ -93,9 +170,10 @@ class Owner:
         self.loop.turn()
         return [self.answer(e) for e in entries]
 
-    def answer(self, raw: bytes) -> tuple[str, str]:
-        from store.wire import decode_entry
+    def outcomes(self, *entries: bytes) -> list[str]:
+        return [outcome for outcome, _ in self.ask(*entries)]
 
+    def answer(self, raw: bytes) -> tuple[str, str]:
         asked = decode_entry(raw)
         row = self.query(
             "SELECT outcome, result::text FROM ledger WHERE event_id = %s AND buyer = %s AND request_id = %s"
@@ -104,12 +182,141 @@ class Owner:
             asked.buyer,
             asked.request_id,
         )
-        return row[0]
+        outcome, result = row[0]
+        return outcome, result
+
+    def hold_of(self, buyer: str) -> HoldId:
+        """The buyer's last hold."""
+        rows = self.query(
+            "SELECT hold_id FROM hold WHERE event_id = %s AND buyer = %s ORDER BY hold_id DESC LIMIT 1",
+            self.event_id,
+            buyer,
+        )
+        return HoldId(rows[0][0])
+
+    def confirm(self, buyer: str, hold_id: int | None = None) -> None:
+        """The buyer pays; the allocator has not heard of it yet."""
+        self._as_holder(holds.confirm, buyer, hold_id)
+
+    def release(self, buyer: str, hold_id: int | None = None) -> None:
+        """The buyer gives a hold back; the allocator has not heard of it yet."""
+        self._as_holder(holds.release, buyer, hold_id)
+
+    def _as_holder(self, change: Callable[..., Any], buyer: str, hold_id: int | None) -> None:
+        hold_id = self.hold_of(buyer) if hold_id is None else hold_id
+
+        async def run() -> None:
+            async with await psycopg.AsyncConnection.connect(self.database_url) as connection:
+                await change(connection, self.event_id, hold_id, buyer)
+
+        asyncio.run(run())
+
+    def make_holds_old(self) -> None:
+        """Every active hold ran out yesterday, in the table and in memory (loaded anew)."""
+        self.query_nothing(
+            "UPDATE hold SET expires_at = expires_at - interval '1 day'"
+            " WHERE event_id = %s AND state = 'active'",
+            self.event_id,
+        )
+        self.reload()
+
+    def reload(self) -> None:
+        self.loop.memory, self.loop.cursor = self.truth.load()
+
+    def ledger(self) -> list[tuple[int, str, str, str, str]]:
+        """(batch, kind, arrival, buyer, outcome) in order."""
+        return [
+            tuple(row)
+            for row in self.query(
+                "SELECT batch_no, kind, coalesce(arrival, ''), coalesce(buyer, ''), outcome FROM ledger"
+                " WHERE event_id = %s ORDER BY batch_no, position",
+                self.event_id,
+            )
+        ]
 
     def query(self, text: str, *values: object) -> list[Any]:
         with psycopg.connect(self.database_url, autocommit=True) as conn:
             return conn.execute(text, values).fetchall()
 
+    def query_nothing(self, text: str, *values: object) -> None:
+        """A statement without rows, behind the allocator's back; append-only tables are no obstacle."""
+        with psycopg.connect(self.database_url, autocommit=True) as conn:
+            conn.execute("SET session_replication_role = replica")
+            conn.execute(text, values)
+
     def close(self) -> None:
+        self.loop.close()
         self.truth.close()
         self.redis.close()
+
+
+@contextmanager
+def owner_of(database_url: str, redis_url: str, plan: Plan | None = None, **policy: Any) -> Iterator[Owner]:
+    """An open event and its owner, past the first batch."""
+    owner = Owner(database_url, redis_url, open_event(database_url, plan or plan_of(), **policy))
+    try:
+        owner.settle_down()
+        yield owner
+    finally:
+        owner.close()
+
+
+@contextmanager
+def wire_of(conn: psycopg.Connection[Any]) -> Iterator[Counter[str]]:
+    """Protocol messages between here and Postgres, counted when the block ends.
+
+    `ReadyForQuery` is one per round trip.
+    """
+    seen: Counter[str] = Counter()
+    with tempfile.NamedTemporaryFile("r") as file:
+        conn.pgconn.trace(file.fileno())
+        try:
+            yield seen
+        finally:
+            conn.pgconn.untrace()
+            seen.update(re.findall(r"^[^\t]+\t[FB]\t\d+\t(\w+)", Path(file.name).read_text(), re.MULTILINE))
+
+
+def check_laws(database_url: str, event_id: int) -> None:
+    """What must be true of the tables whatever happened: all is accounted for, and once."""
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        for law, text in LAWS.items():
+            assert conn.execute(text, {"event": event_id}).fetchall() == [], law
+
+
+LAWS = {
+    "a held or sold seat is in exactly its hold, and a hold's seats name it": """
+        SELECT * FROM (SELECT * FROM seat WHERE event_id = %(event)s AND hold_id IS NOT NULL) AS s
+          FULL JOIN (SELECT * FROM hold_seat WHERE event_id = %(event)s) AS h USING (seat_no)
+         WHERE s.hold_id IS DISTINCT FROM h.hold_id""",
+    "only active and paid holds have seats, and they have all they count": """
+        SELECT hold_id FROM hold WHERE event_id = %(event)s
+           AND (state IN ('active', 'paid'))::int * quantity IS DISTINCT FROM
+               (SELECT count(*) FROM hold_seat AS s
+                 WHERE s.event_id = hold.event_id AND s.hold_id = hold.hold_id)
+             + (SELECT coalesce(sum(a.quantity), 0) FROM hold_area AS a
+                 WHERE a.event_id = hold.event_id AND a.hold_id = hold.hold_id)""",
+    "a seat is sold when its hold is paid and held when it is active": """
+        SELECT seat_no FROM seat JOIN hold USING (event_id, hold_id)
+         WHERE event_id = %(event)s
+           AND seat.state <> CASE hold.state WHEN 'paid' THEN 'sold' WHEN 'active' THEN 'held' END""",
+    "an area's counters are the sums of its holds": """
+        SELECT area_no FROM area WHERE event_id = %(event)s AND held + sold <>
+          (SELECT coalesce(sum(a.quantity), 0) FROM hold_area AS a
+            WHERE a.event_id = area.event_id AND a.area_no = area.area_no)""",
+    "a key is decided once": """
+        SELECT buyer, request_id FROM ledger WHERE event_id = %(event)s AND kind = 'request'
+           AND outcome <> 'conflict' GROUP BY 1, 2 HAVING count(*) > 1""",
+    "every hold was decided, at the place its id says, and every decision to hold has its hold": """
+        SELECT * FROM (SELECT hold_id, buyer, request_id FROM hold WHERE event_id = %(event)s) AS h
+          FULL JOIN (SELECT batch_no << 16 | position AS hold_id, buyer, request_id FROM ledger
+                      WHERE event_id = %(event)s AND outcome = 'held') AS l USING (hold_id, buyer, request_id)
+         WHERE h.* IS NULL OR l.* IS NULL""",
+    "batches are numbered without gaps up to the cursor": """
+        SELECT event_id FROM event_cursor WHERE event_id = %(event)s AND batch_no <>
+          (SELECT count(*) FROM ledger_batch AS b WHERE b.event_id = event_cursor.event_id)""",
+    "a seat's history ends with what it is": """
+        SELECT seat_no FROM seat WHERE event_id = %(event)s AND (state, coalesce(hold_id, 0)) <> (
+          SELECT h.state, CASE WHEN h.state = 'available' THEN 0 ELSE h.hold_id END FROM seat_history AS h
+           WHERE h.event_id = seat.event_id AND h.seat_no = seat.seat_no ORDER BY at DESC LIMIT 1)""",
+}

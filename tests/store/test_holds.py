@@ -21,6 +21,19 @@ PLAN = make("arena", 100, standing=50)
 NUMBERS = {seat.guid: no for no, seat in enumerate(PLAN.seats)}
 
 
+GIVE_HOLD = """
+INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at)
+VALUES (%(event)s, %(hold)s, %(buyer)s, 'r1', %(quantity)s,
+        clock_timestamp() + make_interval(secs => %(seconds)s));
+UPDATE seat SET state = 'held', hold_id = %(hold)s
+ WHERE event_id = %(event)s AND seat_no = ANY (%(seats)s);
+INSERT INTO hold_seat SELECT %(event)s, unnest(%(seats)s::int[]), %(hold)s;
+INSERT INTO ledger (event_id, batch_no, position, kind, arrival, buyer, request_id, input, outcome, result)
+VALUES (%(event)s, %(hold)s::bigint >> 16, %(hold)s::bigint & 65535, 'request', '1-1', %(buyer)s,
+        %(hold)s::text, '{}', 'held', %(result)s)
+"""
+
+
 @pytest.fixture
 def conn(database_url):
     with psycopg.connect(database_url, autocommit=True) as connection:
@@ -41,24 +54,20 @@ def hold(conn, event, *, hold_id=HOLD, buyer="ann", seats=(3, 4), places=2, seco
     values["places"], values["quantity"] = places, len(seats) + places
     guids = ",".join(f'"{PLAN.seats[no].guid}"' for no in seats)
     values["result"] = f'{{"hold":"{hold_id}","seats":[{guids}]}}'
-    for statement in (
-        "INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at) VALUES (%(event)s,"
-        " %(hold)s, %(buyer)s, 'r1', %(quantity)s, clock_timestamp() + make_interval(secs => %(seconds)s))",
-        "UPDATE seat SET state = 'held', hold_id = %(hold)s WHERE event_id = %(event)s AND seat_no = ANY (%(seats)s)",
-        "INSERT INTO hold_seat SELECT %(event)s, unnest(%(seats)s::int[]), %(hold)s",
-        "INSERT INTO ledger (event_id, batch_no, position, kind, arrival, buyer, request_id, input, outcome, result)"
-        " VALUES (%(event)s, %(hold)s::bigint >> 16, %(hold)s::bigint & 65535, 'request', '1-1', %(buyer)s,"
-        " %(hold)s::text, '{}', 'held', %(result)s)",
-    ):
+    for statement in GIVE_HOLD.split(";"):
         conn.execute(statement, values)
     if places:
         conn.execute("INSERT INTO hold_area VALUES (%(event)s, %(hold)s, 0, %(places)s)", values)
         conn.execute("UPDATE area SET held = held + %(places)s WHERE event_id = %(event)s", values)
 
 
+def url_of(conn):
+    return psycopg.conninfo.make_conninfo(conn.info.dsn, password=conn.info.password)
+
+
 def change(conn, write, event, buyer="ann", hold_id=HOLD, numbers=NUMBERS):
     async def run():
-        async with await psycopg.AsyncConnection.connect(conn.info.dsn, autocommit=True) as own:
+        async with await psycopg.AsyncConnection.connect(url_of(conn), autocommit=True) as own:
             return await write(own, event, hold_id, buyer, numbers)
 
     return asyncio.run(run())
@@ -192,7 +201,7 @@ def test_one_of_many_at_once_decides_and_the_seats_change_once(conn, event):
         async with contextlib.AsyncExitStack() as stack:
             calls = []
             for write in [holds.confirm, holds.release] * 4:
-                own = await psycopg.AsyncConnection.connect(conn.info.dsn, autocommit=True)
+                own = await psycopg.AsyncConnection.connect(url_of(conn), autocommit=True)
                 await stack.enter_async_context(own)
                 calls.append(functools.partial(write, own, event, HOLD, "ann", NUMBERS))
             return await asyncio.gather(*(call() for call in calls), return_exceptions=True)
@@ -208,7 +217,7 @@ def test_one_of_many_at_once_decides_and_the_seats_change_once(conn, event):
 def test_a_lock_held_for_long_is_waited_for_a_bounded_time(conn, event, monkeypatch):
     monkeypatch.setattr(holds, "LOCK_WAIT_MS_MAX", 20)
     hold(conn, event)
-    with psycopg.connect(conn.info.dsn) as other:
+    with psycopg.connect(url_of(conn)) as other:
         other.execute("SELECT 1 FROM seat WHERE seat_no = 3 FOR UPDATE")
         with pytest.raises(Unavailable):
             change(conn, holds.confirm, event)

@@ -1,0 +1,94 @@
+"""A random sale on the real engines: requests of every kind, payments, releases, pauses, new rules, expiries.
+
+The same seed gives the same wishes; what they are answered depends on the clock, which is Postgres'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from store.database import connect
+from store.errors import Refused
+from store.events import set_policy
+from store.words import Best, EventState, Want
+from tests.allocator.house import Owner, change_event, entry
+
+BUYERS = 6
+
+
+class Sale:
+    """Changes an owner's event at random, one batch a step."""
+
+    def __init__(self, owner: Owner, seed: int) -> None:
+        self.owner = owner
+        self.random = Random(seed)
+        self.asked: list[bytes] = []
+        self.paused = False
+
+    def steps(self, count: int) -> Iterator[None]:
+        """Yields before each batch, with facts and requests waiting, and once after the last."""
+        for _ in range(count):
+            for _ in range(self.random.randint(0, 2)):
+                self._change()
+            if not self.paused or self.random.random() < 0.3:
+                requests = [self._request() for _ in range(self.random.randint(0, 5))]
+                if requests:
+                    self.owner.append(requests)
+            self.owner.poke()
+            yield
+            self.owner.loop.turn()
+        if self.paused:
+            change_event(self.owner.database_url, EventState.OPEN)
+            self.owner.poke()
+            self.owner.loop.turn()
+        self.owner.poke()
+        self.owner.loop.turn()
+        yield
+
+    def run_out(self) -> None:
+        """Turn until every hold is paid, released or has run out; waits as the loop waits."""
+        while self.owner.memory.holds:
+            self.owner.loop.turn()
+
+    def _request(self) -> bytes:
+        random, plan = self.random, self.owner.memory.layout.plan
+        if self.asked and random.random() < 0.15:
+            return random.choice(self.asked)
+        buyer, request_id = f"b{random.randrange(BUYERS)}", f"r{random.randrange(200)}"
+        kind = random.randrange(6)
+        guids = [seat.guid for seat in plan.seats]
+        if kind == 0:
+            want = Want(seats=tuple(random.sample(guids, random.randint(1, 3))))
+        elif kind == 1:
+            want = Want(areas={plan.areas[0].guid: random.randint(1, 4)})
+        elif kind == 2:
+            want = Want(seats=(random.choice(guids),), best=Best(2), areas={plan.areas[0].guid: 1})
+        elif kind == 3:
+            want = Want(seats=("nowhere",))
+        else:
+            want = Want(best=Best(random.randint(1, 4), category=random.choice([None, "Gold", "Silver"])))
+        if random.random() < 0.03:
+            self.asked.append(b"not json")
+        else:
+            self.asked.append(entry(buyer, request_id, want))
+        return self.asked[-1]
+
+    def _change(self) -> None:
+        random, owner = self.random, self.owner
+        kind = random.choice(["pay", "release", "release", "pause", "resume", "policy"])
+        try:
+            if kind in ("pay", "release"):
+                active = owner.query(
+                    "SELECT buyer, hold_id FROM hold WHERE state = 'active' ORDER BY hold_id"
+                )
+                if active:
+                    (owner.confirm if kind == "pay" else owner.release)(*random.choice(active))
+            elif kind == "policy":
+                with connect(owner.database_url, "operator") as conn:
+                    set_policy(conn, owner.slug, seats_per_buyer_max=random.randint(2, 9))
+            else:
+                change_event(owner.database_url, EventState.PAUSED if kind == "pause" else EventState.OPEN)
+                self.paused = kind == "pause"
+        except Refused:
+            pass  # it ran out, is over already, or the event is in that state: as in life

@@ -1,0 +1,58 @@
+"""What is published after a batch: the answers for each gateway, and what changed on the map."""
+
+from __future__ import annotations
+
+from allocator.announce import answers, reload_seats, seat_changes
+from allocator.decide import Claim, Decided, Row
+from allocator.intake import Answer, Sorted
+from allocator.layout import Layout
+from allocator.memory import Hold, Memory, Overlay
+from store.wire import Delta, decision_frame, decode_delta, decode_published
+from store.words import EventState, HoldId, Policy
+from tests.allocator.house import plan_of
+
+
+def row(buyer: str, request_id: str) -> Row:
+    return Row("request", "1-1", buyer, request_id, "{}", "held", '{"hold":"1"}')
+
+
+def frame(request_id: str) -> bytes:
+    return decision_frame(request_id, "1-1", "held", '{"hold":"1"}')
+
+
+def test_each_gateway_gets_one_message_with_the_answers_of_those_who_wait_there():
+    rows = [row("ann", "r1"), row("bob", "r2"), row("", "1-1")]
+    batch = Sorted(gateways=["g1", "g2", ""], echoes=[("g2", 0), ("", 1)])
+    batch.repeats = [Answer("g1", "eve", "r9", b"as before"), Answer("", "", "1-1", b"nobody's")]
+    messages = {channel: decode_published(body) for channel, body in answers("gala", batch, rows)}
+    assert messages == {
+        "onsale:{gala}:decisions:g1": [("ann", "r1", frame("r1")), ("eve", "r9", b"as before")],
+        "onsale:{gala}:decisions:g2": [("bob", "r2", frame("r2")), ("ann", "r1", frame("r1"))],
+    }
+
+
+def test_a_batch_without_answers_has_no_messages():
+    assert answers("gala", Sorted(), []) == []
+
+
+def test_the_map_shows_what_is_held_freed_sold_and_left_and_a_seat_freed_and_taken_again_as_held():
+    memory = Memory(Layout(plan_of()), Policy(EventState.OPEN))
+    overlay = Overlay(memory)
+    freed, sold = Hold("ann", (1, 2), ((0, 5),), 10), Hold("bob", (7,), (), 10)
+    overlay.claim(HoldId(1), freed)
+    overlay.free(HoldId(1))
+    overlay.claim(HoldId(2), sold)
+    overlay.settle(HoldId(2))
+    held = Hold("eve", (2, 3), ((0, 4),), 99)
+    overlay.claim(HoldId(3), held)
+    decided = Decided(
+        claims=[Claim(HoldId(3), held, "r1")], expired=[(HoldId(1), freed)], sold_by_fact=[sold]
+    )
+    decided.state = "open"
+    channel, body = seat_changes("gala", memory, 5, 77, decided)
+    assert channel == "onsale:{gala}:seats"
+    assert decode_delta(body) == Delta(5, 77, [(2, 99), (3, 99)], [1], [7], [(0, 16)], "open")
+
+
+def test_a_reload_is_a_change_of_batch_0():
+    assert decode_delta(reload_seats("gala")[1]) == Delta(0, 0, [], [], [], [])

@@ -1,0 +1,349 @@
+"""The decision: alone in sentences, and against a plain slow reference over random histories."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allocator.decide import EXPIRIES_PER_BATCH_MAX, Ask, Decided, Fact, best_available, decide
+from allocator.layout import Layout
+from allocator.memory import BLOCKED, Hold, Memory, Overlay
+from allocator.wishes import Wishes
+from store.plan import Plan
+from store.wire import canonical_want
+from store.words import Arrival, EventState, HoldId, Micros, Policy, Want
+from tests.allocator import histories
+from tests.allocator.histories import Asked, Changed, Step
+from tests.allocator.house import best, plan_of, seats, snapshot
+from tests.allocator.reference import Reference, ReferenceAsk, ReferenceFact, in_plain
+
+START = 1_000_000_000_000_000
+TTL_SECONDS = 8
+
+
+class Sale:
+    """A memory, and a short way to decide batch after batch."""
+
+    def __init__(self, plan: Plan | None = None, **policy: Any) -> None:
+        self.layout = Layout(plan or plan_of())
+        rules = {"hold_ttl_seconds": TTL_SECONDS, "seats_per_buyer_max": 8} | policy
+        self.memory = Memory(self.layout, Policy(EventState.OPEN, **rules))
+        self.memory.batch_time = START
+        self.wishes = Wishes(self.layout)
+
+    def ask(self, buyer: str, want: Want | str) -> Ask:
+        text = want if isinstance(want, str) else canonical_want(want).decode()
+        return Ask(Arrival("1-1"), buyer, "r", text, self.wishes.read(text.encode()))
+
+    def batch(self, *asks: Ask, facts: Sequence[Fact] = (), seconds: float = 0) -> Decided:
+        overlay = Overlay(self.memory)
+        time = self.memory.batch_time + int(seconds * 1_000_000)
+        decided = decide(self.memory, overlay, self.memory.batch_no + 1, time, facts, asks)
+        overlay.keep(self.memory.batch_no + 1, time)
+        return decided
+
+    def answer(self, buyer: str, want: Want | str) -> tuple[str, dict[str, Any]]:
+        row = self.batch(self.ask(buyer, want)).rows[-1]
+        return row.outcome, json.loads(row.result)
+
+    def hold_of(self, buyer: str) -> HoldId:
+        return next(hold_id for hold_id, hold in self.memory.holds.items() if hold.buyer == buyer)
+
+
+def policy_fact(fact_id: int, **policy: Any) -> Fact:
+    return Fact(fact_id, "policy", None, msgspec.json.encode(Policy(**policy)).decode())
+
+
+def test_named_seats_are_held_in_the_order_named_until_the_ttl_is_over():
+    sale = Sale()
+    outcome, result = sale.answer("ann", '{"seats":["A-2","A-1"]}')
+    assert (outcome, result["seats"]) == ("held", ["A-2", "A-1"])
+    assert result["expires_at"] == START // 1000 + TTL_SECONDS * 1000
+
+
+def test_of_two_who_want_the_same_seat_the_first_has_it_and_the_other_is_told_which_is_taken():
+    sale = Sale()
+    first, second = sale.batch(sale.ask("ann", seats("A-1")), sale.ask("bob", seats("A-2", "A-1"))).rows
+    assert first.outcome == "held"
+    assert (second.outcome, second.result) == ("taken", '{"taken":["A-1"]}')
+
+
+def test_a_request_is_all_or_nothing_over_seats_best_and_areas():
+    sale = Sale(plan_of(rows=1, seats_a_row=3, standing=2))
+    too_many_places = Want(seats=("A-1",), areas={"floor": 3})
+    assert sale.answer("ann", too_many_places) == ("sold_out", {"reason": "area_full", "free": 2})
+    not_together = Want(seats=("A-2",), best=best(2).best)
+    assert sale.answer("ann", not_together) == ("sold_out", {"reason": "none_together"})
+    both = Want(seats=("A-1",), best=best(2).best, areas={"floor": 2})
+    assert sale.answer("ann", both)[1]["seats"] == ["A-1", "A-2", "A-3"]
+    assert sale.memory.areas_free == [0]
+    assert sale.memory.seats_free == 0
+
+
+def test_best_available_is_the_plans_best_run_and_never_crosses_an_aisle_or_a_row():
+    sale = Sale(plan_of(rows=2, seats_a_row=3))
+    answers = [sale.answer(buyer, best(2))[1].get("seats") for buyer in "abc"]
+    assert answers == [["A-1", "A-2"], ["B-1", "B-2"], None]
+
+
+def test_best_available_keeps_to_its_section_and_category():
+    sale = Sale(plan_of(rows=2, seats_a_row=3))
+    assert sale.answer("ann", best(1, category="Silver"))[1]["seats"] == ["B-1"]
+    assert sale.answer("ann", best(1, section="Stalls", category="Gold"))[1]["seats"] == ["A-1"]
+
+
+def test_a_buyer_gets_no_more_than_the_limit_over_all_holds_and_orders():
+    sale = Sale(seats_per_buyer_max=3)
+    sale.answer("ann", seats("A-1", "A-2"))
+    sale.batch(facts=[Fact(1, "paid", sale.hold_of("ann"), "null")])
+    assert sale.answer("ann", seats("A-3", "A-4")) == ("limit_reached", {"reason": "limit", "limit": 3})
+    assert sale.answer("ann", Want(areas={"floor": 1}))[0] == "held"
+    assert sale.answer("ann", seats("A-5"))[0] == "limit_reached"
+
+
+def test_a_blocked_seat_is_taken_and_is_not_given_as_best():
+    sale = Sale(plan_of(rows=1, seats_a_row=2))
+    sale.memory.hold_of[0] = BLOCKED
+    sale.memory.free[sale.layout.slot_of[0]] = 0
+    assert sale.answer("ann", seats("A-1"))[0] == "taken"
+    assert sale.answer("ann", best(1))[1]["seats"] == ["A-2"]
+
+
+def test_a_freed_seat_goes_to_the_first_who_asks_in_the_same_batch():
+    sale = Sale()
+    sale.answer("ann", seats("A-1"))
+    decided = sale.batch(
+        sale.ask("bob", seats("A-1")), facts=[Fact(7, "released", sale.hold_of("ann"), "null")]
+    )
+    assert [row.kind for row in decided.rows] == ["fact", "request"]
+    assert decided.rows[1].outcome == "held"
+
+
+def test_a_hold_runs_out_exactly_when_its_time_is_over_and_the_batch_says_so_before_it_answers():
+    sale = Sale()
+    sale.answer("ann", seats("A-1"))
+    assert (
+        sale.batch(sale.ask("bob", seats("A-1")), seconds=TTL_SECONDS - 0.000001).rows[-1].outcome == "taken"
+    )
+    decided = sale.batch(sale.ask("bob", seats("A-1")), seconds=0.000001)
+    assert [(row.kind, row.outcome) for row in decided.rows] == [("expired", "expired"), ("request", "held")]
+
+
+def test_a_paid_hold_does_not_run_out_and_a_fact_about_an_unknown_hold_changes_nothing():
+    sale = Sale()
+    sale.answer("ann", seats("A-1"))
+    sale.batch(facts=[Fact(1, "paid", sale.hold_of("ann"), "null")])
+    before = snapshot(sale.memory)
+    decided = sale.batch(
+        facts=[Fact(2, "released", HoldId(77), "null"), Fact(3, "paid", HoldId(78), "null")], seconds=1000
+    )
+    assert [row.kind for row in decided.rows] == ["fact", "fact"]
+    assert before | snapshot(sale.memory) == before | {
+        "batch_no": sale.memory.batch_no,
+        "batch_time": sale.memory.batch_time,
+    }
+
+
+def test_a_mass_expiry_is_spread_over_batches_oldest_first():
+    sale = Sale(plan_of(rows=1, seats_a_row=1, standing=5000), seats_per_buyer_max=1)
+    asks = [sale.ask(f"b{n}", Want(areas={"floor": 1})) for n in range(EXPIRIES_PER_BATCH_MAX + 5)]
+    sale.batch(*asks)
+    ran_out = [len(sale.batch(seconds=TTL_SECONDS).expired) for _ in range(3)]
+    assert ran_out == [EXPIRIES_PER_BATCH_MAX, 5, 0]
+
+
+@pytest.mark.parametrize("state", [EventState.DRAFT, EventState.LOBBY, EventState.CLOSED])
+def test_an_event_that_does_not_sell_answers_closed_and_why(state):
+    sale = Sale()
+    sale.batch(facts=[policy_fact(1, state=state)])
+    assert sale.answer("ann", seats("A-1")) == ("closed", {"reason": f"event_{state}"})
+
+
+def test_an_unreadable_or_conflicting_request_is_told_so_even_when_the_event_is_closed():
+    sale = Sale()
+    sale.batch(facts=[policy_fact(1, state=EventState.CLOSED)])
+    assert sale.answer("ann", seats("Z-9")) == ("invalid", {"reason": "unknown_seat"})
+    conflicting = sale.ask("ann", seats("A-1"))._replace(conflict=True)
+    assert sale.batch(conflicting).rows[-1].outcome == "conflict"
+
+
+def test_while_paused_no_request_may_be_decided_and_no_hold_runs_out_that_ran_at_the_pause():
+    sale = Sale()
+    sale.answer("ann", seats("A-1"))
+    paused_at = Micros(START + 3_000_000)
+    pause = policy_fact(1, state=EventState.PAUSED, hold_ttl_seconds=TTL_SECONDS, paused_at=paused_at)
+    assert sale.batch(facts=[pause], seconds=1000).expired == []
+    with pytest.raises(AssertionError):
+        sale.batch(sale.ask("bob", seats("A-1")))
+
+
+def test_resuming_gives_every_hold_that_ran_at_the_pause_the_lost_time_back():
+    sale = Sale()
+    sale.answer("ann", seats("A-1"))
+    paused_at = Micros(START + 3_000_000)
+    rules = {"hold_ttl_seconds": TTL_SECONDS}
+    sale.batch(facts=[policy_fact(1, state=EventState.PAUSED, paused_at=paused_at, **rules)], seconds=3)
+    sale.batch(
+        facts=[policy_fact(2, state=EventState.OPEN, holds_extended_us=60_000_000, **rules)], seconds=60
+    )
+    assert sale.memory.next_expiry() == START + (TTL_SECONDS + 60) * 1_000_000
+    assert sale.batch(seconds=4.9).expired == []
+    assert len(sale.batch(seconds=0.1).expired) == 1
+
+
+def test_a_fact_that_the_loaded_tables_show_already_gives_no_time_back_a_second_time():
+    sale = Sale()
+    sale.answer("ann", seats("A-1"))
+    sale.memory.reflected = frozenset({2})
+    before = sale.memory.next_expiry()
+    sale.batch(facts=[policy_fact(1, state=EventState.PAUSED, paused_at=Micros(START + 1))])
+    sale.batch(facts=[policy_fact(2, state=EventState.OPEN, holds_extended_us=5)])
+    assert sale.memory.next_expiry() == before
+
+
+def test_a_hold_id_says_in_which_batch_and_where_it_was_decided():
+    sale = Sale()
+    sale.memory.batch_no = 41
+    decided = sale.batch(sale.ask("ann", seats("Z-9")), sale.ask("bob", seats("A-1")))
+    assert decided.claims[0].hold_id == 42 << 16 | 1
+
+
+class Twins:
+    """The decision and the reference, given the same history."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.sale = Sale(plan, seats_per_buyer_max=5)
+        self.plan = plan
+        self.reference = Reference(plan, self.sale.memory.policy)
+        self.time = START
+        self.fact_id = 0
+
+    def live(self, step: Step) -> None:
+        """One batch in both: same outcomes, same seats; and put back exactly when it is discarded."""
+        memory = self.sale.memory
+        self.time += step.seconds * 1_000_000
+        batch_no = memory.batch_no + 1
+        facts, plain_facts = self._facts(step.changed)
+        asked = step.asked if not self._pauses(facts) else ()
+        asks = [self._ask(one) for one in asked]
+        before = snapshot(memory)
+        overlay = Overlay(memory)
+        discarded = decide(memory, overlay, batch_no, self.time, facts, asks)
+        overlay.discard()
+        assert snapshot(memory) == before
+        twin = copy.deepcopy(memory)
+        overlay = Overlay(memory)
+        decided = decide(memory, overlay, batch_no, self.time, facts, asks)
+        overlay.keep(batch_no, self.time)
+        assert decided.rows == discarded.rows
+        assert decide(twin, Overlay(twin), batch_no, self.time, facts, asks).rows == decided.rows
+        plain_asks = [ReferenceAsk(f"b{one.buyer}", one.text(self.plan), one.conflict) for one in asked]
+        assert in_plain(decided.rows) == self.reference.decide(batch_no, self.time, plain_facts, plain_asks)
+        self._compare()
+
+    def _compare(self) -> None:
+        memory, reference = self.sale.memory, self.reference
+        taken = reference.taken_seats()
+        assert {seat for seat, hold in enumerate(memory.hold_of) if hold} == taken
+        assert {self.sale.layout.seat_at[slot] for slot, free in enumerate(memory.free) if free} == (
+            set(range(len(self.plan.seats))) - taken
+        )
+        assert memory.seats_free == len(self.plan.seats) - len(taken)
+        assert memory.areas_free == [reference.places_free(area) for area in range(len(self.plan.areas))]
+        active = reference.running("active")
+        assert {hold_id: hold.expires_at for hold_id, hold in memory.holds.items()} == {
+            hold.hold_id: hold.expires_at for hold in active
+        }
+        assert memory.next_expiry() == min((hold.expires_at for hold in active), default=None)
+        buyers = {hold.buyer for hold in reference.running()}
+        assert memory.count_by_buyer == {buyer: reference.count_of(buyer) for buyer in buyers}
+
+    def _ask(self, one: Asked) -> Ask:
+        return self.sale.ask(f"b{one.buyer}", one.text(self.plan))._replace(conflict=one.conflict)
+
+    def _pauses(self, facts: Sequence[Fact]) -> bool:
+        policies = [msgspec.json.decode(fact.body, type=Policy) for fact in facts if fact.kind == "policy"]
+        state = policies[-1].state if policies else self.reference.policy.state
+        return state is EventState.PAUSED
+
+    def _facts(self, changes: Sequence[Changed]) -> tuple[list[Fact], list[ReferenceFact]]:
+        facts: list[Fact] = []
+        plain: list[ReferenceFact] = []
+        policy = self.reference.policy
+        for change in changes:
+            self.fact_id += 1
+            if change.kind in ("paid", "released"):
+                holds = [hold.hold_id for hold in self.reference.holds] or [12345]
+                hold_id = holds[change.which % len(holds)]
+                facts.append(Fact(self.fact_id, change.kind, HoldId(hold_id), "null"))
+                plain.append(ReferenceFact(change.kind, hold_id))
+                continue
+            policy = self._policy(policy, change)
+            facts.append(Fact(self.fact_id, "policy", None, msgspec.json.encode(policy).decode()))
+            plain.append(ReferenceFact("policy", policy=policy))
+        return facts, plain
+
+    def _policy(self, policy: Policy, change: Changed) -> Policy:
+        policy = msgspec.structs.replace(policy, holds_extended_us=0)
+        paused = policy.state is EventState.PAUSED
+        lost = max(1, self.time - (policy.paused_at or self.time)) if paused else 0
+        if change.kind == "pause" and policy.state is EventState.OPEN:
+            at = Micros(self.time - change.which * 100_000)
+            return msgspec.structs.replace(policy, state=EventState.PAUSED, paused_at=at)
+        if change.kind == "resume" and paused:
+            return Policy(EventState.OPEN, policy.hold_ttl_seconds, policy.seats_per_buyer_max, None, lost)
+        if change.kind == "close" and change.which > 25:
+            return Policy(EventState.CLOSED, policy.hold_ttl_seconds, policy.seats_per_buyer_max, None, lost)
+        return msgspec.structs.replace(
+            policy, hold_ttl_seconds=change.value, seats_per_buyer_max=change.value
+        )
+
+
+@given(histories.plans(), histories.histories)
+@settings(max_examples=250, deadline=None)
+def test_any_history_is_decided_as_the_plain_reference_decides_it(plan, history):
+    twins = Twins(plan)
+    for step in history:
+        twins.live(step)
+
+
+@given(histories.plans(), histories.histories, st.lists(histories.asked, max_size=5))
+@settings(max_examples=100, deadline=None)
+def test_what_a_search_remembers_never_changes_its_answer(plan, history, last):
+    twins = Twins(plan)
+    for step in history:
+        twins.live(step)
+    memory = twins.sale.memory
+    for one in last:
+        wish = twins.sale.wishes.read(one.text(plan).encode())
+        if wish.best_quantity:
+            remembered = best_available(memory, wish, ())
+            memory.search_from.clear()
+            assert best_available(memory, wish, ()) == remembered
+
+
+def test_the_searches_remembered_are_bounded():
+    sale = Sale(plan_of(rows=1, seats_a_row=2))
+    memory = sale.memory
+    memory.search_from = {(str(n), None, 1): (0, 0) for n in range(10_000)}
+    sale.answer("ann", best(1))
+    assert len(memory.search_from) == 1
+
+
+def test_a_hold_put_into_memory_by_loading_runs_out_like_one_that_was_decided():
+    sale = Sale()
+    sale.memory.hold_of[3] = 99
+    sale.memory.free[sale.layout.slot_of[3]] = 0
+    sale.memory.seats_free -= 1
+    sale.memory.count_by_buyer["ann"] = 1
+    sale.memory.put(HoldId(99), Hold("ann", (3,), (), START + 5))
+    decided = sale.batch(seconds=1)
+    assert [hold_id for hold_id, _ in decided.expired] == [99]
+    assert sale.memory.count_by_buyer == {}

@@ -1,0 +1,350 @@
+"""When a batch does not go as decided: others were quicker, a constraint fires, a reply is lost."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import psycopg
+import pytest
+
+from allocator.decide import Decided
+from allocator.ports import Begun
+from allocator.truth import PostgresTruth
+from store.errors import Fenced, OutcomeUnknown, Unavailable
+from store.words import Arrival, Want
+from tests.allocator.house import (
+    Owner,
+    best,
+    check_laws,
+    entry,
+    open_event,
+    owner_of,
+    plan_of,
+    seats,
+    snapshot,
+)
+from tests.faults.proxy import CuttingProxy
+
+
+@pytest.fixture
+def owner(database_url: str, redis_url: str) -> Iterator[Owner]:
+    with owner_of(database_url, redis_url) as made:
+        yield made
+
+
+def requests(owner: Owner) -> list[tuple[str, str]]:
+    """(buyer, outcome) of every request in the ledger, in order."""
+    return [(row[3], row[4]) for row in owner.ledger() if row[1] == "request"]
+
+
+def block(owner: Owner, *seat_numbers: int) -> None:
+    owner.query_nothing("UPDATE seat SET state = 'blocked' WHERE seat_no = ANY (%s)", list(seat_numbers))
+
+
+# ---- conditional writes that win fewer rows than decided ---------------------------------------
+
+
+def test_a_seat_blocked_behind_the_allocators_back_is_answered_from_the_truth(owner):
+    block(owner, 0)
+    asked = [entry("ann", "r1", seats("A-1")), entry("bob", "r1", best(2)), entry("eve", "r1", seats("A-9"))]
+    answers = owner.ask(*asked)
+    assert [outcome for outcome, _ in answers] == ["taken", "held", "held"]
+    assert '"seats":["A-2","A-3"]' in answers[1][1]
+    assert requests(owner) == [("ann", "taken"), ("bob", "held"), ("eve", "held")]
+    assert owner.query("SELECT state, hold_id FROM seat WHERE seat_no = 0") == [("blocked", None)]
+    assert owner.loop.redone == 2
+
+
+def test_places_blocked_behind_the_allocators_back_are_answered_from_the_truth_without_an_alert(
+    owner, caplog
+):
+    owner.query_nothing("UPDATE area SET blocked = capacity - 1")
+    asked = [entry("ann", "r1", Want(areas={"floor": 2})), entry("bob", "r1", Want(areas={"floor": 1}))]
+    assert owner.outcomes(*asked) == ["sold_out", "held"]
+    assert owner.query("SELECT held, blocked FROM area") == [(1, 19)]
+    assert "ALERT" not in caplog.text
+
+
+def test_memory_is_as_before_while_a_batch_is_decided_again(owner, monkeypatch):
+    owner.ask(entry("ann", "r1", seats("A-1")))
+    before = snapshot(owner.memory)
+    seen: list[dict[str, Any]] = []
+    begin = PostgresTruth.begin
+
+    def look_first(truth: PostgresTruth, after_batch: int, arrival: Arrival) -> Begun:
+        seen.append(snapshot(owner.memory))
+        return begin(truth, after_batch, arrival)
+
+    monkeypatch.setattr(PostgresTruth, "begin", look_first)
+    block(owner, 5)
+    assert owner.outcomes(entry("bob", "r1", seats("A-6")), entry("eve", "r1", seats("A-7"))) == [
+        "taken",
+        "held",
+    ]
+    assert seen[:2] == [before, before]
+    assert len(seen) == 3
+
+
+def between_begin_and_write(monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
+    """`change` happens once, after the batch consumed its facts and before it writes."""
+    write = PostgresTruth.write
+    left = [change]
+
+    def changed_first(
+        truth: PostgresTruth, batch_no: int, begun: Begun, arrival: Arrival, decided: Decided
+    ) -> None:
+        while left:
+            left.pop()()
+        write(truth, batch_no, begun, arrival, decided)
+
+    monkeypatch.setattr(PostgresTruth, "write", changed_first)
+
+
+def test_a_release_in_the_moment_a_hold_runs_out_is_a_release(owner, monkeypatch):
+    owner.ask(entry("ann", "r1", seats("A-1")))
+    owner.make_holds_old()
+    between_begin_and_write(monkeypatch, lambda: owner.release("ann"))
+    assert owner.outcomes(entry("bob", "r1", seats("A-1"))) == ["held"]
+    assert [row[1:2] + row[4:] for row in owner.ledger()][-2:] == [("fact", "released"), ("request", "held")]
+    assert owner.loop.redone == 1
+    check_laws(owner.database_url, owner.event_id)
+
+
+def test_a_payment_in_the_moment_a_hold_runs_out_is_a_payment_and_no_alert(owner, monkeypatch, caplog):
+    owner.ask(entry("ann", "r1", seats("A-1")))
+    owner.make_holds_old()
+
+    def pay_just_in_time() -> None:
+        owner.query_nothing("UPDATE hold SET expires_at = expires_at + interval '2 days'")
+        owner.confirm("ann")
+        owner.query_nothing("UPDATE hold SET expires_at = expires_at - interval '2 days'")
+
+    between_begin_and_write(monkeypatch, pay_just_in_time)
+    assert owner.outcomes(entry("bob", "r1", seats("A-1"))) == ["taken"]
+    assert owner.query("SELECT state FROM hold") == [("paid",)]
+    assert owner.loop.redone == 1
+    assert "ALERT" not in caplog.text
+    check_laws(owner.database_url, owner.event_id)
+
+
+def test_a_hold_that_the_table_gives_longer_does_not_run_out(owner):
+    owner.ask(entry("ann", "r1", seats("A-1")))
+    owner.make_holds_old()
+    owner.query_nothing("UPDATE hold SET expires_at = expires_at + interval '2 days'")
+    assert owner.outcomes(entry("bob", "r1", seats("A-1"))) == ["taken"]
+    assert [row[1] for row in owner.ledger()].count("expired") == 0
+    assert owner.query("SELECT state FROM hold") == [("active",)]
+
+
+def test_a_hold_that_ran_out_frees_no_seat_that_names_another(owner):
+    owner.ask(entry("ann", "r1", seats("A-1")), entry("bob", "r1", seats("A-2")))
+    owner.make_holds_old()
+    owner.query_nothing("UPDATE seat SET hold_id = 4711 WHERE seat_no = 0")
+    with pytest.raises(AssertionError):  # tables that contradict each other: never on with doubtful memory
+        owner.loop.turn()
+    assert owner.query("SELECT state, hold_id FROM seat WHERE seat_no = 0") == [("held", 4711)]
+    assert [row[1] for row in owner.ledger()].count("expired") == 0
+
+
+def test_a_hold_seat_row_of_another_hold_is_not_deleted_by_an_expiry(owner):
+    owner.ask(entry("ann", "r1", seats("A-1")))
+    owner.make_holds_old()
+    owner.query_nothing("UPDATE hold_seat SET hold_id = 4711")
+    owner.loop.turn()
+    assert owner.query("SELECT hold_id FROM hold_seat") == [(4711,)]
+
+
+# ---- what cannot be decided ---------------------------------------------------------------------
+
+
+def test_law_1_fires_as_an_alert_and_only_the_request_it_is_about_is_invalid(owner, caplog):
+    owner.query_nothing("INSERT INTO hold_seat VALUES (%s, 2, 4711)", owner.event_id)
+    caplog.set_level(logging.INFO)
+    asked = [entry(f"b{n}", "r1", seats(f"A-{n + 1}")) for n in range(5)]
+    answers = owner.ask(*asked)
+    assert [outcome for outcome, _ in answers] == ["held", "held", "invalid", "held", "held"]
+    assert answers[2][1] == '{"reason":"undecidable"}'
+    assert [buyer for buyer, _ in requests(owner)] == ["b0", "b1", "b2", "b3", "b4"]
+    alerts = [record.message for record in caplog.records if "ALERT" in record.message]
+    assert any("a constraint refused" in alert for alert in alerts)
+    assert any("answered invalid" in alert and "b2" in alert for alert in alerts)
+    assert owner.query("SELECT state FROM seat WHERE seat_no = 2") == [("available",)]
+    assert owner.query("SELECT hold_id FROM hold_seat WHERE seat_no = 2") == [(4711,)]
+    rows = owner.ledger()
+    owner.ask(asked[2])
+    assert owner.ledger() == rows  # the same answer, however often it is asked for
+
+
+def test_a_cursor_moves_only_when_all_of_what_was_read_is_decided(owner, monkeypatch):
+    owner.query_nothing("INSERT INTO hold_seat VALUES (%s, 2, 4711)", owner.event_id)
+    arrivals = owner.append([entry(f"b{n}", "r1", seats(f"A-{n + 1}")) for n in range(4)])
+    moved: list[str] = []
+    commit = PostgresTruth.commit
+
+    def look(truth: PostgresTruth) -> None:
+        commit(truth)
+        moved.append(owner.query("SELECT arrival FROM event_cursor")[0][0])
+
+    monkeypatch.setattr(PostgresTruth, "commit", look)
+    before = owner.loop.cursor.arrival
+    owner.loop.turn()
+    batches = [arrival for arrival in moved if arrival in (before, arrivals[-1])]
+    assert batches == [before] * (len(batches) - 1) + [arrivals[-1]]
+
+
+def test_an_owner_that_dies_in_the_middle_of_a_split_batch_leaves_each_request_decided_once(
+    owner, redis_url, monkeypatch
+):
+    owner.query_nothing("INSERT INTO hold_seat VALUES (%s, 3, 4711)", owner.event_id)
+    asked = [b"not json", *[entry(f"b{n}", "r1", seats(f"A-{n + 1}")) for n in range(4)]]
+    owner.append(asked)
+    commit = PostgresTruth.commit
+
+    def die(truth: PostgresTruth) -> None:
+        commit(truth)
+        if requests(owner):
+            raise Unavailable
+
+    monkeypatch.setattr(PostgresTruth, "commit", die)
+    with pytest.raises(Unavailable):
+        owner.loop.turn()
+    monkeypatch.undo()
+    decided = requests(owner)
+    assert 0 < len(decided) < 5
+    owner.close()
+    heir = Owner(owner.database_url, redis_url, owner.event_id)
+    heir.loop.turn()
+    assert requests(heir) == [
+        ("", "invalid"),
+        ("b0", "held"),
+        ("b1", "held"),
+        ("b2", "held"),
+        ("b3", "invalid"),
+    ]
+    assert requests(heir)[: len(decided)] == decided
+    heir.close()
+
+
+@pytest.mark.parametrize("locked", ["event_cursor", "seat"])
+def test_a_lock_that_is_not_had_in_time_says_nothing_against_a_request(owner, redis_url, locked):
+    asked = entry("ann", "r1", seats("A-1"))
+    owner.append([asked])
+    owner.conn.execute("SET lock_timeout = '20ms'")
+    owner.conn.commit()
+    before = snapshot(owner.memory)
+    with psycopg.connect(owner.database_url) as other:
+        other.execute(f"SELECT 1 FROM {locked} FOR UPDATE")
+        with pytest.raises(Unavailable):
+            owner.loop.turn()
+    assert requests(owner) == []
+    assert snapshot(owner.memory) == before
+    owner.close()
+    heir = Owner(owner.database_url, redis_url, owner.event_id)
+    heir.loop.turn()
+    assert requests(heir) == [("ann", "held")]
+    heir.close()
+
+
+# ---- replies that get lost -----------------------------------------------------------------------
+
+COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
+"""As it stands on the wire; the word alone is in comments of other statements."""
+
+
+@pytest.fixture
+def proxied(database_url: str, redis_url: str) -> Iterator[tuple[Owner, CuttingProxy]]:
+    with CuttingProxy.before(database_url) as proxy:
+        event = open_event(database_url, plan_of())
+        made = Owner(database_url, redis_url, event, by_way_of=proxy.url(database_url))
+        made.settle_down()
+        yield made, proxy
+        made.close()
+        check_laws(database_url, event)
+
+
+def backends(owner: Owner, pids: Sequence[int]) -> list[int]:
+    return [
+        pid for (pid,) in owner.query("SELECT pid FROM pg_stat_activity WHERE pid = ANY (%s)", list(pids))
+    ]
+
+
+@pytest.mark.faults
+def test_a_commit_whose_reply_is_lost_was_true(proxied):
+    owner, proxy = proxied
+    proxy.cut_reply_to(COMMIT)
+    assert owner.outcomes(entry("ann", "r1", seats("A-1"))) == ["held"]
+    assert proxy.was_cut.is_set()
+    assert owner.loop.redone == 0
+    assert owner.outcomes(entry("bob", "r1", seats("A-1"))) == ["taken"]
+    assert requests(owner) == [("ann", "held"), ("bob", "taken")]
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("half_open", [False, True], ids=["closed", "half open"])
+def test_a_commit_that_never_arrived_is_decided_again_when_its_backend_is_gone(proxied, half_open):
+    owner, proxy = proxied
+    before = owner.conn.info.backend_pid
+    proxy.cut_before(COMMIT, half_open=half_open)
+    assert owner.outcomes(entry("ann", "r1", seats("A-1"))) == ["held"]
+    assert proxy.was_cut.is_set()
+    assert owner.loop.redone == 1
+    assert backends(owner, [before]) == []
+    assert requests(owner) == [("ann", "held")]
+
+
+@pytest.mark.faults
+def test_the_lease_names_the_new_backend_after_a_lost_reply(proxied):
+    owner, proxy = proxied
+    before = owner.query("SELECT backend_pid FROM lease")
+    proxy.cut_reply_to(COMMIT)
+    owner.ask(entry("ann", "r1", seats("A-1")))
+    after = owner.query("SELECT backend_pid FROM lease")
+    assert after != before
+    assert backends(owner, after[0]) == list(after[0])
+
+
+@pytest.mark.faults
+def test_a_lost_reply_of_an_owner_that_lost_the_event_is_fenced(proxied):
+    owner, proxy = proxied
+    begun = owner.truth.begin(owner.memory.batch_no, owner.loop.cursor.arrival)
+    owner.truth.write(owner.memory.batch_no + 1, begun, owner.loop.cursor.arrival, Decided())
+    proxy.cut_before(COMMIT)
+    with pytest.raises(OutcomeUnknown):
+        owner.truth.commit()
+    owner.query_nothing("UPDATE event_cursor SET epoch = epoch + 1")
+    with pytest.raises(Fenced):
+        owner.truth.committed(owner.memory.batch_no + 1)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "word", [b"", b"{0}", b"COPY ledger", b"ann\tr1"], ids=["begin", "write", "copy", "rows"]
+)
+def test_a_connection_lost_inside_a_batch_leaves_nothing_and_the_next_owner_decides(proxied, redis_url, word):
+    owner, proxy = proxied
+    for n in range(7):  # as in a long sale: statements are prepared, only their names travel
+        owner.ask(entry(f"before{n}", "r1", Want(areas={"floor": 1})))
+    before = snapshot(owner.memory)
+    rows = owner.ledger()
+    arrivals = owner.append([entry("ann", "r1", seats("A-1"))])
+    proxy.cut_before(word or arrivals[0].encode())
+    with pytest.raises(Unavailable):
+        owner.loop.turn()
+    assert proxy.was_cut.is_set()
+    assert owner.ledger() == rows
+    assert snapshot(owner.memory) == before
+    heir = Owner(owner.database_url, redis_url, owner.event_id)
+    heir.loop.turn()
+    assert heir.ledger()[len(rows) :] == [(before["batch_no"] + 1, "request", arrivals[0], "ann", "held")]
+    heir.close()
+
+
+def test_an_owner_plans_without_looking_at_the_size_of_a_batch_on_every_connection(owner):
+    """What `test_hot_statements` looks at are those plans."""
+    setting = "SHOW plan_cache_mode"
+    assert owner.conn.execute(setting).fetchone() == ("force_generic_plan",)
+    owner.conn.rollback()
+    assert owner.truth.committed(owner.memory.batch_no)  # as after a lost reply, on a new connection
+    assert owner.truth._conn.execute(setting).fetchone() == ("force_generic_plan",)

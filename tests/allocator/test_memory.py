@@ -1,0 +1,101 @@
+"""Memory between transactions, and the overlay that puts everything back."""
+
+from __future__ import annotations
+
+import pytest
+
+from allocator.layout import Layout
+from allocator.memory import Hold, Memory, Overlay, expiry_now
+from store.words import EventState, HoldId, Micros, Policy
+from tests.allocator.house import plan_of, snapshot
+
+OPEN = Policy(EventState.OPEN)
+
+
+def memory_with(*holds: tuple[int, Hold]) -> Memory:
+    memory = Memory(Layout(plan_of()), OPEN)
+    overlay = Overlay(memory)
+    for hold_id, hold in holds:
+        overlay.claim(HoldId(hold_id), hold)
+    overlay.keep(1, 10)
+    return memory
+
+
+def test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change():
+    memory = memory_with(
+        (1, Hold("ann", (0, 1), ((0, 2),), 100)),
+        (2, Hold("bob", (5,), (), 200)),
+        (3, Hold("eve", (), ((0, 1),), 300)),
+    )
+    Overlay(memory).set_policy(Policy(EventState.PAUSED, paused_at=Micros(50)))
+    before = snapshot(memory)
+    overlay = Overlay(memory)
+    overlay.free(HoldId(1))
+    overlay.claim(HoldId(4), Hold("dan", (1, 2), ((0, 3),), 400))
+    overlay.settle(HoldId(2))
+    overlay.set_policy(Policy(EventState.OPEN, holds_extended_us=1000))
+    overlay.free(HoldId(4))
+    overlay.claim(HoldId(5), Hold("ann", (1,), (), 500))
+    assert memory.due(10_000) is not None
+    overlay.discard()
+    assert snapshot(memory) == before
+    assert memory.search_from == {}
+
+
+def test_a_kept_batch_is_memory_with_its_number_and_time():
+    memory = memory_with((1, Hold("ann", (0, 1), ((0, 2),), 100)))
+    assert (memory.batch_no, memory.batch_time) == (1, 10)
+    assert memory.hold_of[:3] == [1, 1, 0]
+    assert memory.areas_free == [18]
+    assert memory.count_by_buyer == {"ann": 4}
+
+
+def test_holds_run_out_in_the_order_of_their_times_and_of_their_ids_at_equal_times():
+    memory = memory_with(
+        (7, Hold("ann", (0,), (), 200)), (9, Hold("bob", (1,), (), 100)), (8, Hold("eve", (2,), (), 100))
+    )
+    order = []
+    while (hold_id := memory.due(1000)) is not None:
+        Overlay(memory).free(hold_id)
+        order.append(hold_id)
+    assert order == [8, 9, 7]
+    assert memory.next_expiry() is None
+
+
+def test_a_hold_is_due_at_its_time_and_not_before():
+    memory = memory_with((1, Hold("ann", (0,), (), 200)))
+    assert memory.due(199) is None
+    assert memory.due(200) == 1
+
+
+def test_only_free_seats_are_claimed_and_only_places_within_capacity():
+    memory = memory_with((1, Hold("ann", (0,), (), 200)))
+    with pytest.raises(AssertionError):
+        Overlay(memory).claim(HoldId(2), Hold("bob", (0,), (), 200))
+    with pytest.raises(AssertionError):
+        Overlay(memory).claim(HoldId(2), Hold("bob", (), ((0, 21),), 200))
+
+
+def test_a_hold_frees_only_seats_that_still_name_it():
+    memory = memory_with((1, Hold("ann", (0,), (), 200)))
+    memory.hold_of[0] = 2
+    with pytest.raises(AssertionError):
+        Overlay(memory).free(HoldId(1))
+
+
+def test_freeing_or_settling_what_is_not_active_is_nothing():
+    memory = memory_with((1, Hold("ann", (0,), (), 200)))
+    overlay = Overlay(memory)
+    assert overlay.settle(HoldId(1)) is not None
+    before = snapshot(memory)
+    assert overlay.free(HoldId(1)) is None
+    assert overlay.settle(HoldId(1)) is None
+    assert snapshot(memory) == before
+
+
+def test_while_paused_the_time_for_expiries_stands_at_the_pause():
+    memory = memory_with()
+    assert expiry_now(memory, 500) == 500
+    memory.policy = Policy(EventState.PAUSED, paused_at=Micros(300))
+    assert expiry_now(memory, 500) == 300
+    assert expiry_now(memory, 200) == 200
