@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from gateway.app import server_of
+from gateway.protocol import EXTENSION
 from gateway.settings import Settings
 from store.settings import EngineUrls
 
@@ -32,10 +33,16 @@ async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> 
         return
     await receive()
     await send({"type": "websocket.accept"})
-    while (message := await receive())["type"] == "websocket.receive":
-        found = _ID.search(message.get("text") or "")
-        answer = f'{{"type":"decision","id":"{found[1]}{TAIL}' if found else WELCOME
-        await send({"type": "websocket.send", "text": answer})
+    protocol = scope["extensions"][EXTENSION]["protocol"]
+
+    def answer(text: str) -> bool:
+        found = _ID.search(text)
+        protocol.write_text((f'{{"type":"decision","id":"{found[1]}{TAIL}' if found else WELCOME).encode())
+        return True
+
+    protocol.on_text = answer
+    while (await receive())["type"] == "websocket.receive":
+        pass
 
 
 def main(port: int) -> None:

@@ -19,6 +19,7 @@ import redis.asyncio
 from gateway.buyers.intake import Intake
 from gateway.buyers.reask import Reask
 from gateway.buyers.recall import DATABASE_AWAY, Recall
+from gateway.ending import end
 from gateway.follow import Follower
 from gateway.gate import Seats
 from gateway.metrics import Metrics
@@ -89,9 +90,7 @@ class EventRuntime:
 
     async def stop(self) -> None:
         self.watch.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(self._tasks)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -303,6 +302,5 @@ class Events:
         return runtime
 
     async def stop(self) -> None:
-        for task in list(self._loading.values()):
-            task.cancel()
+        await end(self._loading.values())
         await asyncio.gather(*(event.stop() for event in self.loaded()))

@@ -1,24 +1,41 @@
-"""uvicorn's websocket, with one change: reading is paused for a full queue, not for every frame.
+"""uvicorn's websocket with a short way in and out for small text frames.
 
-`WebSocketsSansIOProtocol` stops reading the transport at each frame and starts again when the
-application has taken it: two system calls a frame, and one frame a turn. With a few frames of room
-TCP still slows a client down that sends faster than it is served, at `QUEUED_MAX` frames.
+The stock protocol carries each frame through a queue to a waiting task and each answer back through
+a coroutine, and stops reading the transport at every frame. Here the application may hand over a
+callback (`SocketProtocol.on_text`): a text frame is then handled where it is read, unless the
+callback says that it must wait its turn; and `write_text` puts an unfragmented frame on the
+transport itself. Everything else (handshake, fragments, pings, closing, limits) is uvicorn's and
+websockets' own. `tests/notifier/test_hub.py` and `tests/gateway/test_protocol.py` hold it to the
+stock behaviour.
 """
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Callable
 
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
+from websockets.protocol import OPEN
 
 QUEUED_MAX = 32
 INVALID_UTF8 = 1007
-
-log = logging.getLogger("onsale.gateway")
+EXTENSION = "onsale.socket"
+"""In an ASGI scope's `extensions`: the `SocketProtocol` of the connection."""
+_TEXT = b"\x81"
+"""A frame that is whole and text."""
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """Bounded by `QUEUED_MAX` frames of `ws_max_size`, as uvicorn's own is by one."""
+    """Frames that wait are bounded by `QUEUED_MAX` of `ws_max_size`, where uvicorn's bound is one."""
+
+    on_text: Callable[[str], bool] | None = None
+    """Called with each text frame while none waits; False sends the frame the usual way."""
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if hasattr(self, "scope"):  # not for a handshake that was refused
+            self.scope["extensions"][EXTENSION] = {"protocol": self}
 
     def send_receive_event_to_app(self) -> None:
         frames, self.frames = self.frames, []
@@ -32,9 +49,30 @@ class SocketProtocol(WebSocketsSansIOProtocol):
                 self.conn.send_close(INVALID_UTF8)
                 self.handle_parser_exception()
                 return
+            if self.on_text is not None and self.queue.empty() and self.on_text(text):
+                return
             self.queue.put_nowait({"type": "websocket.receive", "text": text})
         else:
             self.queue.put_nowait({"type": "websocket.receive", "bytes": data})
         if not self.read_paused and self.queue.qsize() >= QUEUED_MAX:
             self.read_paused = True
             self.transport.pause_reading()
+
+    def write_text(self, text: bytes) -> bool:
+        """Send a text frame now; False when the write buffer is above its high-water mark, and then nothing.
+
+        Raises what uvicorn's `send` raises when the client is gone or closing.
+        """
+        if not self.writable.is_set():
+            return False
+        if self.disconnected or self.close_sent or self.conn.state is not OPEN:
+            raise ClientDisconnected
+        length = len(text)
+        if length < 126:
+            head = _TEXT + length.to_bytes(1, "big")
+        elif length < 65_536:
+            head = _TEXT + b"\x7e" + length.to_bytes(2, "big")
+        else:
+            head = _TEXT + b"\x7f" + length.to_bytes(8, "big")
+        self.transport.write(head + text)
+        return True

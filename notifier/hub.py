@@ -42,26 +42,31 @@ def write_now(send: Send, message: Message) -> bool:
     return False
 
 
+WriteText = Callable[[bytes], bool]
+"""Puts a text frame on the transport: True, or False above the high-water mark, and then took nothing.
+Raises OSError or RuntimeError when the connection is gone or closing."""
+
+
 class Client:
     """One accepted websocket. `write` and `close` never wait and never raise."""
 
-    __slots__ = ("_hub", "_send", "closed")
+    __slots__ = ("_hub", "_send", "_write_text", "closed")
 
-    def __init__(self, hub: Hub, send: Send) -> None:
+    def __init__(self, hub: Hub, send: Send, write_text: WriteText | None) -> None:
         self._hub = hub
         self._send = send
+        self._write_text = write_text or self._write_by_send
         self.closed = False
+
+    def _write_by_send(self, frame: bytes) -> bool:
+        return write_now(self._send, {"type": "websocket.send", "text": frame.decode()})
 
     def write(self, frame: bytes) -> bool:
         """Send a text frame; False when the client is gone or was closed for reading too slowly."""
-        return self.write_message({"type": "websocket.send", "text": frame.decode()})
-
-    def write_message(self, message: Message) -> bool:
-        """`write` for a frame that goes to many: the message is made once."""
         if self.closed:
             return False
         try:
-            if write_now(self._send, message):
+            if self._write_text(frame):
                 return True
         except (OSError, RuntimeError):  # the connection was lost, or the close frame is out
             self.closed = True
@@ -112,8 +117,9 @@ class Hub:
     def full(self) -> bool:
         return len(self.clients) >= self.sockets_max
 
-    def enter(self, send: Send) -> Client:
-        client = Client(self, send)
+    def enter(self, send: Send, write_text: WriteText | None = None) -> Client:
+        """A new client; `write_text` is the server's short way for text frames, if it has one."""
+        client = Client(self, send, write_text)
         self.clients.add(client)
         return client
 
@@ -139,9 +145,8 @@ class Hub:
 
 
 async def broadcast(clients: Collection[Client] | Iterable[Client], frame: bytes) -> None:
-    """One frame to many, encoded once, in slices so that decisions in between do not wait."""
-    message = {"type": "websocket.send", "text": frame.decode()}
+    """One frame to many, in slices so that decisions in between do not wait."""
     for written, client in enumerate(list(clients)):
-        client.write_message(message)
+        client.write(frame)
         if written % SLICE == SLICE - 1:
             await asyncio.sleep(0)

@@ -54,7 +54,7 @@ def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool) -> No
                     host=host,
                     port=port,
                     restart_dead=True,
-                    env={"ONSALE_DEMO": "1" if demo else "0"},
+                    env={"ONSALE_DEMO": "1" if demo else "0", "ONSALE_DATA_DIR": str(data_dir.resolve())},
                     say=lambda what: _say(console, what),
                 )
                 try:

@@ -36,7 +36,7 @@ log = logging.getLogger("onsale.gateway")
 
 GROUP_MAX = 1_000
 """Most entries in one append: bounds how long the stream's server is busy with one call."""
-ACCEPTED_AFTER_SECONDS = 0.02
+ACCEPTED_AFTER_SECONDS = 0.1
 """How long `accepted` waits for the decision to make it unnecessary."""
 BACKOFF_SECONDS = (0.05, 1.0)
 WAITERS_MAX = 16

@@ -1,8 +1,8 @@
-"""A buyer's websocket: one coroutine that reads; everything written goes through the hub.
+"""A buyer's websocket: frames are handled where they are read; everything written goes through the hub.
 
-Between reading a `request` frame and the append queue nothing waits. Only `release`, `confirm` and
-the greeting wait, and then only this buyer's own next frame waits with them: decisions are written
-meanwhile.
+Between reading a `request` frame and the append queue nothing waits (see `gateway/protocol.py`). Only
+`release`, `confirm` and the greeting wait, and then only this buyer's own next frame waits with
+them: decisions are written meanwhile.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gateway.buyers.tokens import Buyer
 from gateway.events import EventRuntime
 from gateway.gate import refusable
 from gateway.problems import TooMany, Unauthorized, error_frame
+from gateway.protocol import EXTENSION, SocketProtocol
 from gateway.runtime import Runtime
 from notifier.hub import Client, Message
 from store.errors import BadRequest, NotFound, OnsaleError, Refused, Unavailable
@@ -58,15 +59,20 @@ async def serve(runtime: Runtime, scope: Message, receive: Any, send: Any) -> No
         )
         return
     await send({"type": "websocket.accept"})
-    client = runtime.hub.enter(send)
+    protocol: SocketProtocol | None = scope.get("extensions", {}).get(EXTENSION, {}).get("protocol")
+    client = runtime.hub.enter(send, None if protocol is None else protocol.write_text)
     socket = BuyerSocket(runtime, client)
     try:
         if not runtime.origin_allowed(*request_headers(scope)):
             client.close(ORIGIN_REFUSED, "origin not allowed")
             return
         if await socket.greet(receive):
+            if protocol is not None:
+                protocol.on_text = socket.take
             await socket.listen(receive)
     finally:
+        if protocol is not None:
+            protocol.on_text = None
         socket.leave()
         runtime.hub.leave(client)
 
@@ -74,7 +80,7 @@ async def serve(runtime: Runtime, scope: Message, receive: Any, send: Any) -> No
 class BuyerSocket:
     """What one socket knows; also the `Waiter` its decisions go to."""
 
-    __slots__ = ("_buyer", "_buyer_id", "_client", "_event", "_over_bound", "_runtime")
+    __slots__ = ("_buyer", "_buyer_id", "_client", "_event", "_over_bound", "_owning", "_runtime")
     prompt = False
 
     def __init__(self, runtime: Runtime, client: Client) -> None:
@@ -84,6 +90,7 @@ class BuyerSocket:
         self._buyer = Buyer("", 0.0)
         self._buyer_id = ""
         self._over_bound = 0
+        self._owning = False
 
     # --- Waiter ---
 
@@ -156,18 +163,32 @@ class BuyerSocket:
             if text is None:
                 self.refused(None, BadRequest("bad_frame", "Frames are text."))
                 continue
-            try:
-                frame = frame_from_json(text)
-                if isinstance(frame, Request):
-                    self._request(frame)
-                elif isinstance(frame, Resume):
-                    self._resume(frame)
-                elif isinstance(frame, (Release, Confirm)):
-                    await self._own(frame)
-                else:
-                    raise BadRequest("bad_frame", "This socket has said hello already.")
-            except OnsaleError as error:
-                self._refuse(error, id_in(text))
+            if not self.take(text):
+                self._owning = True
+                try:
+                    await self._own(text)
+                finally:
+                    self._owning = False
+
+    def take(self, text: str) -> bool:
+        """Handle a frame where it is read; False for one that waits: `release`, `confirm`, or behind them."""
+        if self._owning:
+            return False
+        if self._client.closed:
+            return True
+        try:
+            frame = frame_from_json(text)
+            if isinstance(frame, Request):
+                self._request(frame)
+            elif isinstance(frame, Resume):
+                self._resume(frame)
+            elif isinstance(frame, (Release, Confirm)):
+                return False
+            else:
+                raise BadRequest("bad_frame", "This socket has said hello already.")
+        except OnsaleError as error:
+            self._refuse(error, id_in(text))
+        return True
 
     def _refuse(self, error: OnsaleError, request_id: str | None) -> None:
         self.refused(request_id, error)
@@ -247,10 +268,12 @@ class BuyerSocket:
 
         return then
 
-    async def _own(self, frame: Release | Confirm) -> None:
-        self._check_token()
+    async def _own(self, text: str) -> None:
+        frame = frame_from_json(text)
+        assert isinstance(frame, (Release, Confirm)), "`take` handles every other frame"
         change = owning.release if isinstance(frame, Release) else owning.confirm
         try:
+            self._check_token()
             state = await change(self._runtime, self._event, int(frame.hold), self._buyer_id)
         except OnsaleError as error:
             self._client.write(owning.hold_error_frame(error, frame.hold))

@@ -19,6 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from gateway.app import Gateway, server_of
+from gateway.ending import end
 from gateway.runtime import Runtime
 from gateway.settings import Settings
 from store import events
@@ -115,9 +116,7 @@ class StandIn:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+        await end([self._task])
         await self._conn.close()
         await self.redis.aclose()
 

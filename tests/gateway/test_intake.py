@@ -131,7 +131,7 @@ async def test_accepted_waits_a_tick_and_is_left_out_when_the_decision_is_there(
         await until(lambda: intake.appended == 3)
         assert post.heard == [("accepted", "r2", "100-3")]
         intake.deliver([("ann", "r1", b"decision")])
-        await asyncio.sleep(0.05)
+        await until(lambda: slow.heard)
         assert slow.heard == [("accepted", "r0", "100-1")]
         assert quick.heard == [("decided", b"decision")]
 
