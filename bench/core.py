@@ -3,6 +3,7 @@
 | row | what is measured |
 |---|---|
 | `end_to_end_vs_echo` | decisions a second over 1,000 sockets in closed loop, as a share of a bare echo |
+| `end_to_end_vs_short_echo` | the same against an echo that takes the gateway's own short way: stricter, no reach set |
 | `closed_loop_p99` | request to decision in those rounds |
 | `server_cpu_per_decision` | all server processes in those rounds |
 | `ten_thousand_buyers_one_seat` | first sending to last answer, gate off, laws checked |
@@ -26,7 +27,10 @@ from store.errors import BadRequest
 Measure = Callable[[Report, Say], None]
 
 GROUPS: dict[str, tuple[Measure, tuple[str, ...]]] = {
-    "sockets": (measure_sockets, ("end_to_end_vs_echo", "closed_loop_p99", "server_cpu_per_decision")),
+    "sockets": (
+        measure_sockets,
+        ("end_to_end_vs_echo", "end_to_end_vs_short_echo", "closed_loop_p99", "server_cpu_per_decision"),
+    ),
     "stampede": (measure_stampede, ("ten_thousand_buyers_one_seat",)),
     "backlog": (measure_backlog, ("allocator_mixed", "allocator_all_held")),
     "growth": (measure_growth, ("growth_with_seats", "growth_with_waiting")),

@@ -1,7 +1,8 @@
 """A bare websocket echo: the gateway's own server, options and frames, and no work at all.
 
 Hello is answered by a welcome; a request by a decision frame of usual size with the request's id. What
-it reaches is what this machine, the server and the load generator can do; onsale is measured against it.
+it reaches is what this machine, the server and the load generator can do; onsale is measured against it:
+as any ASGI application would echo, and by the short way that the gateway itself takes.
 Run as `python -m bench.echo PORT`.
 """
 
@@ -17,6 +18,8 @@ from gateway.protocol import EXTENSION
 from gateway.settings import Settings
 from store.settings import EngineUrls
 
+SHORT_WAY = "echo-short"
+"""The event a hello names to be echoed by the gateway's short way (`gateway/protocol.py`) instead of ASGI."""
 WELCOME = '{"type":"welcome","event":{"slug":"echo"},"buyer":"echo"}'
 TAIL = '","arrival":"1763720000000-4","outcome":"taken","result":{"taken":["stalls-C-12"]}}'
 _ID = re.compile(r'"id":"([^"]*)"')
@@ -33,16 +36,18 @@ async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> 
         return
     await receive()
     await send({"type": "websocket.accept"})
-    protocol = scope["extensions"][EXTENSION]["protocol"]
+    hello = (await receive()).get("text") or ""
+    await send({"type": "websocket.send", "text": WELCOME})
+    if SHORT_WAY in hello:
+        protocol = scope["extensions"][EXTENSION]["protocol"]
+        protocol.on_text = lambda text: bool(protocol.write_text(_answer(text).encode())) or True
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({"type": "websocket.send", "text": _answer(message.get("text") or "")})
 
-    def answer(text: str) -> bool:
-        found = _ID.search(text)
-        protocol.write_text((f'{{"type":"decision","id":"{found[1]}{TAIL}' if found else WELCOME).encode())
-        return True
 
-    protocol.on_text = answer
-    while (await receive())["type"] == "websocket.receive":
-        pass
+def _answer(text: str) -> str:
+    found = _ID.search(text)
+    return f'{{"type":"decision","id":"{found[1] if found else ""}{TAIL}'
 
 
 def main(port: int) -> None:

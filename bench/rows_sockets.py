@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median
 
+from bench.echo import SHORT_WAY
 from bench.generator import REPOSITORY, Generator, generator, mint, named_seat
 from bench.orders import Mode, Round, percentile
 from bench.processes import SERVER, cpu_by_name, spent, tree_cpu_seconds
-from bench.report import Report, Say, at_least, at_most
+from bench.report import Report, Row, Say, at_least, at_most
 from bench.stampede import Options, run
 from bench.target import Target, make_event, throwaway_target, wait_known
 
@@ -25,7 +26,7 @@ STAMPEDES = 3
 
 
 def measure_sockets(report: Report, say: Say) -> None:
-    """`end_to_end_vs_echo`, `closed_loop_p99` and `server_cpu_per_decision`.
+    """`end_to_end_vs_echo`, `end_to_end_vs_short_echo`, `closed_loop_p99` and `server_cpu_per_decision`.
 
     1,000 sockets, each sends its next request when the last is answered. Echo and onsale run at the
     same time but are asked in turn, so whatever else the machine does meets both; the first pair of
@@ -42,11 +43,14 @@ async def _side_by_side(
     await asyncio.to_thread(wait_known, target, event)
     wants = [named_seat(event.plan.seats[0].guid)]
     buyers = mint(target.token_secret, SOCKETS)
-    echoed, decided, echo_cpu, server_cpu = [], [], [], []
+    echoed, short_echoed, decided, echo_cpu, server_cpu = [], [], [], [], []
     async with (
         generator(
             echo_url, "echo", buyers, wants, Mode.CLOSED_LOOP, seconds=ROUND_SECONDS, keep=False
         ) as echo,
+        generator(
+            echo_url, SHORT_WAY, buyers, wants, Mode.CLOSED_LOOP, seconds=ROUND_SECONDS, keep=False
+        ) as short_echo,
         generator(
             target.base_url, event.slug, buyers, wants, Mode.CLOSED_LOOP, seconds=ROUND_SECONDS, keep=False
         ) as onsale,
@@ -56,21 +60,24 @@ async def _side_by_side(
             before_echo = tree_cpu_seconds(echo_pid)
             echo_round = await echo.go()
             cpu_echo = tree_cpu_seconds(echo_pid) - before_echo
+            short_echo_round = await short_echo.go()
             say(f"closed loop: round {number} of {ROUNDS}, onsale")
             before = cpu_by_name(pid_of, SERVER)
             onsale_round = await _complete(onsale)
             cpu = spent(before, cpu_by_name(pid_of, SERVER))
             if number:
                 echoed.append(echo_round)
+                short_echoed.append(short_echo_round)
                 decided.append(onsale_round)
                 echo_cpu.append(cpu_echo / echo_round.decided * 1e6)
                 server_cpu.append({name: value / onsale_round.decided * 1e6 for name, value in cpu.items()})
-    _sum_up(report, echoed, decided, echo_cpu, server_cpu)
+    _sum_up(report, echoed, short_echoed, decided, echo_cpu, server_cpu)
 
 
 def _sum_up(
     report: Report,
     echoed: list[Round],
+    short_echoed: list[Round],
     decided: list[Round],
     echo_cpu: list[float],
     server_cpu: list[dict[str, float]],
@@ -78,9 +85,12 @@ def _sum_up(
     echo_rates = [_rate(each) for each in echoed]
     rates = [_rate(each) for each in decided]
     ratios = [rate / echo_rate for rate, echo_rate in zip(rates, echo_rates, strict=True)]
+    short_rates = [_rate(each) for each in short_echoed]
+    short_ratios = [rate / short_rate for rate, short_rate in zip(rates, short_rates, strict=True)]
     p99s = [percentile(sorted(each.latencies_ns), 0.99) / 1e6 for each in decided]
     report.rows += [
         at_least("end_to_end_vs_echo", median(ratios), "ratio", 0.4),
+        Row("end_to_end_vs_short_echo", round(median(short_ratios), 3), "ratio", "for the record", True),
         at_most("closed_loop_p99", median(p99s), "ms", 250),
         at_most("server_cpu_per_decision", median(sum(each.values()) for each in server_cpu), "µs", 80),
     ]
@@ -89,6 +99,7 @@ def _sum_up(
     report.where_time_goes = where | {"load generator (not the server)": round(median(generators), 1)}
     report.details["sockets"] = {
         "echo_per_second": [round(rate) for rate in echo_rates],
+        "short_echo_per_second": [round(rate) for rate in short_rates],
         "echo_cpu_us_per_round_trip": round(median(echo_cpu), 1),
         "generator_cpu_us_per_round_trip_with_echo": round(
             median(each.cpu_seconds / each.decided * 1e6 for each in echoed), 1
