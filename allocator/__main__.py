@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from types import FrameType
 
@@ -36,6 +37,7 @@ SELECT id, slug FROM event
 def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     gc.set_threshold(50_000, 50, 1_000_000)  # batches leave no cycles: young garbage is all there is
+    sys.setswitchinterval(0.001)  # the thread that reads ahead should not wait for a whole batch
     stop = threading.Event()
 
     def ask_to_stop(_signal: int, _frame: FrameType | None) -> None:

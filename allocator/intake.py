@@ -36,6 +36,17 @@ class Answer(NamedTuple):
 
 
 @dataclass(slots=True)
+class Arrived:
+    """Requests as they were read, repeats among them."""
+
+    asks: list[Ask] = field(default_factory=list)
+    gateways: list[str] = field(default_factory=list)
+    """Who waits for each of `asks`."""
+    asked_again: bool = False
+    """Some keep an arrival from before the stream was lost."""
+
+
+@dataclass(slots=True)
 class Sorted:
     """A batch before it is decided."""
 
@@ -61,18 +72,20 @@ def sort_out(
     look_up: Callable[[Sequence[Key]], dict[Key, Known]],
 ) -> Sorted:
     """Read `entries` and tell first requests from repeats; `look_up` is asked once, for suspects only."""
-    asks: list[Ask] = []
-    gateways: list[str] = []
-    suspects: list[int] = []
-    asked_again = False
-    read_wish, suspect = wishes.read, keys.suspect
+    return tell_repeats(read_entries(entries, wishes), keys, look_up)
+
+
+def read_entries(entries: Sequence[RawEntry], wishes: Wishes) -> Arrived:
+    """What `entries` ask for. Needs neither keys nor Postgres, so it may run ahead."""
+    arrived = Arrived()
+    append, wait_at, read_wish = arrived.asks.append, arrived.gateways.append, wishes.read
     for raw_id, fields in entries:
         if fields[0] != REQUEST:
             continue
         arrival = Arrival(raw_id.decode())
         try:
             entry = decode_entry(fields[1])
-            buyer, request_id, want = entry.buyer, entry.request_id, bytes(entry.want)
+            want = bytes(entry.want)
             wish = read_wish(want)
             text = want.decode() if wish.reason != UNREADABLE else "null"
             rare = entry.first_arrival or b"\\" in fields[1]
@@ -80,18 +93,23 @@ def sort_out(
         except _UNREADABLE:
             readable = False
         if not readable:  # of nobody; its arrival stands for its key
-            if suspect(("", arrival)):
-                suspects.append(len(asks))
-            asks.append(Ask(arrival, "", arrival, "null", Wish(UNREADABLE)))
-            gateways.append("")
+            append(Ask(arrival, "", arrival, "null", Wish(UNREADABLE)))
+            wait_at("")
             continue
         if entry.first_arrival:
-            arrival, asked_again = Arrival(entry.first_arrival), True
-        if suspect((buyer, request_id)):
-            suspects.append(len(asks))
-        asks.append(Ask(arrival, buyer, request_id, text, wish))
-        gateways.append(entry.gateway)
-    if asked_again:  # what the stream lost goes first, by the arrival that was acknowledged
+            arrival, arrived.asked_again = Arrival(entry.first_arrival), True
+        append(Ask(arrival, entry.buyer, entry.request_id, text, wish))
+        wait_at(entry.gateway)
+    return arrived
+
+
+def tell_repeats(
+    arrived: Arrived, keys: Keys, look_up: Callable[[Sequence[Key]], dict[Key, Known]]
+) -> Sorted:
+    """First requests and repeats; remembers every key. `look_up` is asked once, for suspects only."""
+    asks, gateways, suspect = arrived.asks, arrived.gateways, keys.suspect
+    suspects = [index for index, ask in enumerate(asks) if suspect((ask.buyer, ask.request_id))]
+    if arrived.asked_again:  # what the stream lost goes first, by the arrival that was acknowledged
         order = sorted(range(len(asks)), key=lambda i: arrival_order(asks[i].arrival))
         asks, gateways = [asks[i] for i in order], [gateways[i] for i in order]
         suspects = list(range(len(asks)))  # of two equal keys the other one may come first now

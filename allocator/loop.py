@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from allocator.announce import answers, reload_seats, seat_changes
 from allocator.decide import Ask, Fact, Row, decide, decode_policy
-from allocator.intake import Sorted, sort_out, undecided, was_created
+from allocator.intake import Arrived, Sorted, read_entries, tell_repeats, undecided, was_created
 from allocator.keys import Keys
 from allocator.memory import Memory, Overlay, expiry_now
 from allocator.ports import Cursor, Truth
@@ -56,13 +56,13 @@ class BatchLoop:
         self._event = event
         self._truth = truth
         self._arrivals = arrivals
-        self._ahead = ReadAhead(arrivals)
         self._keys = keys
         self._batch_size_max = batch_size_max
         self._monotonic = monotonic
         self.memory = memory
         self.cursor = cursor
         self._wishes = Wishes(self.memory.layout)
+        self._ahead = ReadAhead(arrivals, self._read_entries)
         self._attended_at = 0.0
         self._peeked = self.cursor.arrival
         self._changes: list[tuple[str, bytes]] = []
@@ -102,7 +102,7 @@ class BatchLoop:
         if self.memory.policy.state is EventState.PAUSED:
             self._wait_paused()
             return
-        entries = self._ahead.read(
+        entries, arrived = self._ahead.read(
             self.cursor.arrival, count_max=self._batch_size_max, block_ms=self._wait_ms()
         )
         if not entries:
@@ -112,10 +112,9 @@ class BatchLoop:
             return
         if self.memory.batch_no and was_created(entries):
             entries = self._gather(entries)
+            arrived = self._read_entries(entries)
         try:
-            self._decide(
-                sort_out(entries, self._keys, self._wishes, self._truth.known), entries[-1][0].decode()
-            )
+            self._decide(tell_repeats(arrived, self._keys, self._truth.known), entries[-1][0].decode())
         except PausedMeanwhile:
             self.tick()
 
@@ -125,6 +124,9 @@ class BatchLoop:
         guess = now + int((self._monotonic() - at) * 1_000_000)
         if self._truth.has_facts() or self.memory.due(expiry_now(self.memory, guess)) is not None:
             self._decide(Sorted(), self.cursor.arrival)
+
+    def _read_entries(self, entries: Sequence[RawEntry]) -> Arrived:
+        return read_entries(entries, self._wishes)
 
     def _wait_ms(self) -> int:
         expiry = self.memory.next_expiry()

@@ -6,35 +6,39 @@ smaller; so it starts only behind a full batch, where the next one is certain to
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
 
 from store.stream.port import Arrivals, RawEntry
 from store.words import Arrival
 
+T = TypeVar("T")
 
-class ReadAhead:
-    """`read` as of `Arrivals`. One reader at a time; `close` ends its thread."""
 
-    def __init__(self, arrivals: Arrivals) -> None:
+class ReadAhead(Generic[T]):
+    """Entries and what `prepare` makes of them. One reader at a time; `close` ends its thread."""
+
+    def __init__(self, arrivals: Arrivals, prepare: Callable[[list[RawEntry]], T]) -> None:
         self._arrivals = arrivals
+        self._prepare = prepare
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
-        self._next: tuple[Arrival, Future[list[RawEntry]]] | None = None
+        self._next: tuple[Arrival, Future[tuple[list[RawEntry], T]]] | None = None
 
-    def read(self, after: Arrival, *, count_max: int, block_ms: int) -> list[RawEntry]:
+    def read(self, after: Arrival, *, count_max: int, block_ms: int) -> tuple[list[RawEntry], T]:
         """What is above `after`. Errors of a read made ahead are raised here, when it is asked for."""
-        entries: list[RawEntry] = []
-        if self._next is not None:
-            read_after, ahead = self._next
-            self._next = None
-            if read_after == after:
-                entries = ahead.result()
-        if not entries:
-            entries = self._arrivals.read(after, count_max=count_max, block_ms=block_ms)
+        ahead, self._next = self._next, None
+        entries, prepared = ahead[1].result() if ahead is not None and ahead[0] == after else ([], None)
+        if not entries or prepared is None:
+            entries, prepared = self._read(after, count_max, block_ms)
         if len(entries) >= count_max:
             last = Arrival(entries[-1][0].decode())
-            ahead = self._thread.submit(self._arrivals.read, last, count_max=count_max, block_ms=0)
-            self._next = (last, ahead)
-        return entries
+            self._next = (last, self._thread.submit(self._read, last, count_max, 0))
+        return entries, prepared
+
+    def _read(self, after: Arrival, count_max: int, block_ms: int) -> tuple[list[RawEntry], T]:
+        entries = self._arrivals.read(after, count_max=count_max, block_ms=block_ms)
+        return entries, self._prepare(entries)
 
     def close(self) -> None:
         self._thread.shutdown()

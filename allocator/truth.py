@@ -15,7 +15,7 @@ import psycopg
 from psycopg import errors as pg
 
 from allocator import lease, sql
-from allocator.decide import CODE_VERSION, Claim, Decided, Fact
+from allocator.decide import CODE_VERSION, Claim, Decided, Fact, Row
 from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.load import Connection, load_memory
@@ -27,6 +27,8 @@ from store.ledger import GENESIS, batch_hash, copy_lines
 from store.words import Arrival, HoldId
 
 log = logging.getLogger("onsale.allocator")
+
+ROWS_A_PIECE = 256
 
 Counted = tuple[psycopg.Cursor[Any], int, str]
 """(a write that ran, how many rows it must have won, what they are)"""
@@ -77,32 +79,18 @@ class PostgresTruth:
         return Begun(clock[0], [Fact(*row) for row in rows])
 
     def write(self, batch_no: int, begun: Begun, arrival: Arrival, decided: Decided) -> None:
-        lines, digests = copy_lines(self._event_id, batch_no, decided.rows)
-        before = self._hash_of(batch_no - 1)
-        self._next_hash = batch_hash(
-            before, batch_no, self._owned.epoch, begun.batch_time, arrival, CODE_VERSION, digests
-        )
-        batch = (
-            self._event_id,
-            batch_no,
-            self._owned.epoch,
-            begun.batch_time,
-            arrival,
-            CODE_VERSION,
-            digests,
-        )
         expected: list[Counted] = []
         try:
+            digests = self._copy_ledger(batch_no, decided.rows)
+            head = (batch_no, self._owned.epoch, begun.batch_time, arrival, CODE_VERSION, digests)
+            self._next_hash = batch_hash(self._hash_of(batch_no - 1), *head)
             with self._conn.pipeline():
                 expected += self._free(decided.expired, begun.batch_time)
                 expected += self._claim(decided.claims)
-                self._conn.execute(sql.WRITE_BATCH, (*batch, self._next_hash))
+                self._conn.execute(sql.WRITE_BATCH, (self._event_id, *head, self._next_hash))
             for cursor, count, what in expected:
                 if cursor.rowcount != count:
                     raise ShortWrite(f"{what}: {cursor.rowcount} of {count}")
-            if lines:
-                with self._conn.cursor().copy(sql.COPY_LEDGER) as copy:
-                    copy.write(lines)
         except _MAY_RETRY as error:
             raise ShortWrite(str(error)) from error
         except psycopg.IntegrityError as error:
@@ -111,6 +99,19 @@ class PostgresTruth:
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
         self._pending = batch_no
+
+    def _copy_ledger(self, batch_no: int, rows: Sequence[Row]) -> bytes:
+        """Write the rows and return their digests. In pieces: Postgres reads one while the next is made."""
+        if not rows:
+            return b""
+        digests = b""
+        with self._conn.cursor().copy(sql.COPY_LEDGER) as copy:
+            for first in range(0, len(rows), ROWS_A_PIECE):
+                piece = rows[first : first + ROWS_A_PIECE]
+                lines, their_digests = copy_lines(self._event_id, batch_no, piece, first)
+                copy.write(lines)
+                digests += their_digests
+        return digests
 
     def commit(self) -> None:
         try:

@@ -3,7 +3,7 @@
 | row | what is measured |
 |---|---|
 | `end_to_end_vs_echo` | decisions a second over 1,000 sockets in closed loop, as a share of a bare echo |
-| `end_to_end_vs_short_echo` | the same against an echo that takes the gateway's own short way: stricter, no reach set |
+| `end_to_end_vs_short_echo` | of an echo that takes the gateway's own short way: stricter, no reach set |
 | `closed_loop_p99` | request to decision in those rounds |
 | `server_cpu_per_decision` | all server processes in those rounds |
 | `ten_thousand_buyers_one_seat` | first sending to last answer, gate off, laws checked |

@@ -22,7 +22,9 @@ def row_digest(columns: Sequence[str]) -> bytes:
     return blake2b("\t".join(columns).encode(), digest_size=DIGEST_BYTES).digest()
 
 
-def copy_lines(event_id: int, batch_no: int, rows: Iterable[Sequence[str]]) -> tuple[bytes, bytes]:
+def copy_lines(
+    event_id: int, batch_no: int, rows: Iterable[Sequence[str]], first_position: int = 0
+) -> tuple[bytes, bytes]:
     """(the rows as COPY text for table `ledger`, their digests one after the other).
 
     Columns: event_id, batch_no, position, then the seven of `row_digest`; an empty arrival, buyer or
@@ -31,7 +33,7 @@ def copy_lines(event_id: int, batch_no: int, rows: Iterable[Sequence[str]]) -> t
     lines: list[bytes] = []
     digests: list[bytes] = []
     head = f"{event_id}\t{batch_no}\t"
-    for position, row in enumerate(rows):
+    for position, row in enumerate(rows, first_position):
         text = "\t".join(row)
         raw = text.encode()
         digests.append(blake2b(raw, digest_size=DIGEST_BYTES).digest())
