@@ -24,14 +24,16 @@ def answers(event: str, batch: Sorted, rows: Sequence[Row]) -> list[Message]:
     """One message per gateway. `rows` are the ledger's lines of `batch.asks`, in the same order."""
     by_gateway: dict[str, list[tuple[str, str, bytes]]] = {}
     frames: list[bytes] = []
-    for row, gateway in zip(rows, batch.gateways, strict=True):
-        frame = decision_frame(row.request_id, row.arrival, row.outcome, row.result)
+    for (_, arrival, buyer, request_id, _, outcome, result), gateway in zip(
+        rows, batch.gateways, strict=True
+    ):
+        frame = decision_frame(request_id, arrival, outcome, result)
         frames.append(frame)
         if gateway:
             try:
-                by_gateway[gateway].append((row.buyer, row.request_id, frame))
+                by_gateway[gateway].append((buyer, request_id, frame))
             except KeyError:
-                by_gateway[gateway] = [(row.buyer, row.request_id, frame)]
+                by_gateway[gateway] = [(buyer, request_id, frame)]
     for gateway, index in batch.echoes:
         row = rows[index]
         by_gateway.setdefault(gateway, []).append((row.buyer, row.request_id, frames[index]))

@@ -98,24 +98,23 @@ def decide(
         _take_fact(memory, overlay, fact, decided)
     _expire(memory, overlay, expiry_now(memory, batch_time), decided)
     position = decided.first_ask = len(decided.rows)
-    rows = decided.rows
+    append = decided.rows.append
     assert position + len(asks) < 1 << 16, "a hold id has 16 bits for the position"
     expires_at = batch_time + memory.policy.hold_ttl_seconds * 1_000_000
     selling = memory.policy.state is EventState.OPEN
     assert not asks or memory.policy.state is not EventState.PAUSED, "while paused nothing is decided"
     for ask in asks:
-        if ask.conflict:
+        arrival, buyer, request_id, want, wish, conflict = ask
+        if conflict:
             outcome, result = Outcome.CONFLICT, '{"reason":"key_reused"}'
-        elif ask.wish.reason:
-            outcome, result = Outcome.INVALID, f'{{"reason":"{ask.wish.reason}"}}'
+        elif wish.reason:
+            outcome, result = Outcome.INVALID, f'{{"reason":"{wish.reason}"}}'
         elif not selling:
             outcome, result = Outcome.CLOSED, f'{{"reason":"event_{memory.policy.state}"}}'
         else:
             hold_id = HoldId(batch_no << 16 | position)
             outcome, result = _answer(memory, overlay, ask, hold_id, expires_at, decided)
-        rows.append(
-            Row(LedgerKind.REQUEST, ask.arrival, ask.buyer, ask.request_id, ask.want, outcome, result)
-        )
+        append(Row(LedgerKind.REQUEST, arrival, buyer, request_id, want, outcome, result))
         position += 1
     return decided
 
@@ -207,6 +206,8 @@ def best_available(memory: Memory, wish: Wish, but: tuple[int, ...]) -> int | No
 
 def _taken(memory: Memory, seats: tuple[int, ...]) -> str:
     seat_json = memory.layout.seat_json
+    if len(seats) == 1:  # by far the most frequent answer of all
+        return f'{{"taken":[{seat_json[seats[0]]}]}}'
     return f'{{"taken":[{",".join(seat_json[seat] for seat in seats if memory.hold_of[seat])}]}}'
 
 

@@ -25,7 +25,7 @@ QUANTITY_MAX = 50
 """Most seats or standing places one request may name; organisers set lower limits per buyer."""
 REQUEST_BYTES_MAX = 16 * 1024
 """Largest body or frame a buyer may send."""
-BATCH_SIZE_MAX = 2048
+BATCH_SIZE_MAX = 4096
 """Most requests one transaction decides; positions must stay below 2**16 (see `HoldId`)."""
 
 
