@@ -272,7 +272,7 @@ def create_api(settings: Settings) -> FastAPI:
             app.state.runtime = runtime
             yield
 
-    app = FastAPI(title="onsale", version="1", lifespan=lifespan, redoc_url=None)
+    app = FastAPI(title="onsale", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=sorted(settings.origins),

@@ -110,7 +110,7 @@ def _panel(stack: Stack, demo_event: str | None) -> Panel:
     rows.add_column(overflow="fold")
     base = stack.base_url
     rows.add_row("page", f"[bold]{base}/[/]" + (f"   demo: {base}/e/{demo_event}" if demo_event else ""))
-    rows.add_row("API docs", f"{base}/docs")
+    rows.add_row("API", f"{base}/openapi.json, told in docs/protocol.md")
     rows.add_row("operator key", stack.operator_key)
     names = [
         name

@@ -144,9 +144,13 @@ class PostgresServer:
             self._child.wait()
 
     def pause(self) -> None:
-        """Stops every process of the server in its tracks (SIGSTOP) until `resume`."""
-        for process in self._processes():
+        """Stops every process of the server in its tracks (SIGSTOP); all of them stand when this returns."""
+        self._processes()[0].suspend()  # the postmaster first: it starts no others from here on
+        stopped = self._processes()
+        for process in stopped:
             process.suspend()
+        while any(process.status() != psutil.STATUS_STOPPED for process in stopped):
+            os.sched_yield()  # a signal to another process has no event to wait for; it takes microseconds
 
     def resume(self) -> None:
         """Lets a paused server go on."""
