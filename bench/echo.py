@@ -8,6 +8,7 @@ Run as `python -m bench.echo PORT`.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -16,6 +17,7 @@ from typing import Any
 from gateway.app import server_of
 from gateway.protocol import EXTENSION
 from gateway.settings import Settings
+from gateway.turns import new_event_loop
 from store.settings import EngineUrls
 
 SHORT_WAY = "echo-short"
@@ -56,7 +58,8 @@ def main(port: int) -> None:
     server = server_of(Settings(nowhere, port=port, token_secret="never used by the echo, 32 bytes"))
     server.config.app = app
     server.config.lifespan = "off"
-    server.run()
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(server.serve())
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from gateway.buyers import requests_http, socket
 from gateway.protocol import SocketProtocol
 from gateway.runtime import Runtime
 from gateway.settings import Settings
+from gateway.turns import new_event_loop
 from notifier.hub import Message
 
 SOCKET_PATH = "/v1/socket"
@@ -82,4 +83,5 @@ def serve(settings: Settings) -> None:
     """
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-    asyncio.run(server_of(settings).serve())
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(server_of(settings).serve())
