@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
+import resource
 from typing import Any
 
 import uvicorn
@@ -16,11 +18,14 @@ from gateway.settings import Settings
 from gateway.turns import new_event_loop
 from notifier.hub import Message
 
+log = logging.getLogger("onsale.gateway")
+
 SOCKET_PATH = "/v1/socket"
 FRAME_BYTES_MAX = 64 * 1024
 """Above this the connection is closed (1009); frames above 16 KiB are answered with an error."""
 PING_SECONDS = 20.0
 GRACE_SECONDS = 10
+FILES_BESIDE_SOCKETS = 1_000
 GC_THRESHOLDS = (50_000, 20, 100)
 
 
@@ -75,6 +80,16 @@ def server_of(settings: Settings) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
+def make_room_for(files: int) -> None:
+    """Raise this process' own limit of open files as far as the machine allows; it is often 1,024 at first."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = files if hard == resource.RLIM_INFINITY else min(files, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if wanted < files:
+        log.warning("at most %d files may be open here, not %d: raise the hard limit (nofile)", wanted, files)
+
+
 def serve(settings: Settings) -> None:
     """Serve until SIGINT or SIGTERM; sockets are then closed with 1012.
 
@@ -83,5 +98,6 @@ def serve(settings: Settings) -> None:
     """
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+    make_room_for(settings.bounds.sockets_max + FILES_BESIDE_SOCKETS)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(server_of(settings).serve())

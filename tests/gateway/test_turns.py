@@ -1,19 +1,19 @@
-"""However many sockets are readable at once, everything else gets its turn."""
+"""Many sockets: everything else still gets its turn, and there is room for them."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import socket
 
-import pytest
+from gateway import turns
+from gateway.app import make_room_for
 
-from gateway.turns import EVENTS_A_TURN, new_event_loop
 
-
-@pytest.mark.parametrize("many", [3 * EVENTS_A_TURN])
-def test_readable_sockets_share_the_loop_with_everything_else(many):
-    reads_between_turns = []
+def test_readable_sockets_share_the_loop_with_everything_else(monkeypatch):
+    monkeypatch.setattr(turns, "EVENTS_A_TURN", 16)
+    many, reads_between_turns = 64, []
 
     async def storm():
         loop = asyncio.get_running_loop()
@@ -41,7 +41,17 @@ def test_readable_sockets_share_the_loop_with_everything_else(many):
                 reads_between_turns.append(read - before)
                 before = read
 
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=turns.new_event_loop) as runner:
         runner.run(storm())
     assert sum(reads_between_turns) == many
-    assert max(reads_between_turns) <= EVENTS_A_TURN
+    assert max(reads_between_turns) <= turns.EVENTS_A_TURN
+
+
+def test_the_gateway_raises_its_own_limit_of_open_files_but_never_lowers_it(monkeypatch):
+    limits = [(1_024, 4_096)]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limit: limits.append(limit))
+    make_room_for(2_000)
+    make_room_for(1_000)
+    make_room_for(9_000)
+    assert limits == [(1_024, 4_096), (2_000, 4_096), (4_096, 4_096)]
