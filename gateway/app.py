@@ -81,7 +81,7 @@ def server_of(settings: Settings) -> uvicorn.Server:
 
 
 def make_room_for(files: int) -> None:
-    """Raise this process' own limit of open files as far as the machine allows; it is often 1,024 at first."""
+    """Raise the limit of open files of this process as far as the machine allows; often it is 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = files if hard == resource.RLIM_INFINITY else min(files, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
