@@ -1,7 +1,7 @@
 """The decision: a memory and a batch in, answers out. No clock, no I/O, no chance.
 
-The batch loop, the replay (`./run verify`) and the standby all call this one function, so a ledger
-that says what went in also says what must have come out. `CODE_VERSION` goes up with every change
+The batch loop and the replay (`./run verify`) call this one function, so a ledger that says what
+went in also says what must have come out. `CODE_VERSION` goes up with every change
 that could answer anything differently.
 """
 

@@ -1,4 +1,4 @@
-"""The batch transaction's statements, in the order they run. READ COMMITTED.
+"""The batch transaction's statements. READ COMMITTED. COPY_LEDGER runs right after the fence.
 
 Locks are taken in the order every writer keeps: the cursor row (only owners touch it), holds by id,
 seats, area counters. Each WHERE states what the decision assumed; a count below what was decided

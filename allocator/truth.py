@@ -1,8 +1,9 @@
 """`Truth` in Postgres: one owner's connection to one event.
 
-A batch is two pipelined round trips, a COPY and a COMMIT, whatever its size. Counts are checked
-against what was decided. What is retried at once is only what Postgres says may be (deadlock,
-serialization); a constraint that fires is an alert.
+A batch takes the same few round trips whatever its size: BEGIN, the fence with the facts, COPY of
+the ledger, the conditional writes, COMMIT. Counts are checked against what was decided. What is
+retried at once is only what Postgres says may be (deadlock, serialization); a constraint that
+fires is an alert.
 """
 
 from __future__ import annotations

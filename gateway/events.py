@@ -40,6 +40,8 @@ ROW_SECONDS = 2.0
 """How often an event's row is read again: its name, its state, the switch of the fast gate."""
 SUBSCRIBE_SECONDS_MAX = 2.0
 MISSING_SECONDS = 1.0
+LOAD_AGAIN_SECONDS = 1.0
+"""Pause before the seat map is read again while the database is away."""
 MISSING_MAX = 1_000
 HELD_BACK_MAX = 10_000
 
@@ -194,7 +196,7 @@ class EventRuntime:
                 seat_map = await lookups.seat_map(connection, self.row.id)
         except DATABASE_AWAY as error:
             log.warning("the seat map of %s stays as it is, the database is away: %r", self.row.slug, error)
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(LOAD_AGAIN_SECONDS)
             self._reloading = self._begin(self._load())
             return
         self._reloading = None

@@ -69,7 +69,7 @@ class Reask:
             await asyncio.sleep(EVERY_SECONDS)
             try:
                 await self.turn()
-            except Exception:
+            except Exception:  # told in the log; whoever waits must not lose the one who asks for them
                 log.exception("asking again failed; it goes on in a second")
 
     async def turn(self) -> None:
