@@ -126,3 +126,16 @@ _mount(
     "verify",
 )
 _mount("bench", "Measure, side by side with other designs.", "onsale.commands.bench", "app")
+_mount(
+    "simulate",
+    "Thousands of whole on-sales with crashes, in virtual time: does every law hold?",
+    "onsale.commands.simulate",
+    "simulate",
+)
+_mount(
+    "torture",
+    "Kill, stop and cut a real onsale under load, and judge what everybody saw.",
+    "onsale.commands.torture",
+    "torture",
+)
+_mount("mutants", "Break each guard on purpose: which test notices?", "onsale.commands.mutants", "mutants")
