@@ -36,7 +36,7 @@ SELECT id, slug FROM event
 
 def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    gc.set_threshold(50_000, 50, 1_000_000)  # batches leave no cycles: young garbage is all there is
+    gc.set_threshold(400_000, 50, 1_000_000)  # batches leave no cycles; below it no collection falls into one
     sys.setswitchinterval(0.001)  # the thread that reads ahead should not wait for a whole batch
     stop = threading.Event()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from allocator.decide import Decided, Row
@@ -22,27 +23,20 @@ Message = tuple[str, bytes]
 
 def answers(event: str, batch: Sorted, rows: Sequence[Row]) -> list[Message]:
     """One message per gateway. `rows` are the ledger's lines of `batch.asks`, in the same order."""
-    by_gateway: dict[str, list[tuple[str, str, bytes]]] = {}
-    frames: list[bytes] = []
+    by_gateway: defaultdict[str, list[tuple[str, str, bytes]]] = defaultdict(list)
     for (_, arrival, buyer, request_id, _, outcome, result), gateway in zip(
         rows, batch.gateways, strict=True
     ):
-        frame = decision_frame(request_id, arrival, outcome, result)
-        frames.append(frame)
-        if gateway:
-            try:
-                by_gateway[gateway].append((buyer, request_id, frame))
-            except KeyError:
-                by_gateway[gateway] = [(buyer, request_id, frame)]
+        by_gateway[gateway].append((buyer, request_id, decision_frame(request_id, arrival, outcome, result)))
     for gateway, index in batch.echoes:
-        row = rows[index]
-        by_gateway.setdefault(gateway, []).append((row.buyer, row.request_id, frames[index]))
+        _, arrival, buyer, request_id, _, outcome, result = rows[index]
+        by_gateway[gateway].append((buyer, request_id, decision_frame(request_id, arrival, outcome, result)))
     for gateway, buyer, request_id, frame in batch.repeats:
-        by_gateway.setdefault(gateway, []).append((buyer, request_id, frame))
+        by_gateway[gateway].append((buyer, request_id, frame))
+    by_gateway.pop("", None)  # nobody waits for what nobody could read
     return [
         (decisions_channel(event, gateway), encode_published(published))
         for gateway, published in by_gateway.items()
-        if gateway
     ]
 
 

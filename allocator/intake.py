@@ -79,10 +79,11 @@ def read_entries(entries: Sequence[RawEntry], wishes: Wishes) -> Arrived:
     """What `entries` ask for. Needs neither keys nor Postgres, so it may run ahead."""
     arrived = Arrived()
     append, wait_at, read_wish = arrived.asks.append, arrived.gateways.append, wishes.read
+    new_ask = tuple.__new__
     for raw_id, fields in entries:
         if fields[0] != REQUEST:
             continue
-        arrival = Arrival(raw_id.decode())
+        arrival = raw_id.decode()
         try:
             entry = decode_entry(fields[1])
             want = bytes(entry.want)
@@ -93,12 +94,13 @@ def read_entries(entries: Sequence[RawEntry], wishes: Wishes) -> Arrived:
         except _UNREADABLE:
             readable = False
         if not readable:  # of nobody; its arrival stands for its key
-            append(Ask(arrival, "", arrival, "null", Wish(UNREADABLE)))
+            append(Ask(Arrival(arrival), "", arrival, "null", Wish(UNREADABLE)))
             wait_at("")
             continue
         if entry.first_arrival:
-            arrival, arrived.asked_again = Arrival(entry.first_arrival), True
-        append(Ask(arrival, entry.buyer, entry.request_id, text, wish))
+            arrival, arrived.asked_again = entry.first_arrival, True
+        # an Ask, made without its constructor, which costs as much as all the rest of this turn
+        append(new_ask(Ask, (arrival, entry.buyer, entry.request_id, text, wish, False)))
         wait_at(entry.gateway)
     return arrived
 
@@ -107,8 +109,8 @@ def tell_repeats(
     arrived: Arrived, keys: Keys, look_up: Callable[[Sequence[Key]], dict[Key, Known]]
 ) -> Sorted:
     """First requests and repeats; remembers every key. `look_up` is asked once, for suspects only."""
-    asks, gateways, suspect = arrived.asks, arrived.gateways, keys.suspect
-    suspects = [index for index, ask in enumerate(asks) if suspect((ask.buyer, ask.request_id))]
+    asks, gateways = arrived.asks, arrived.gateways
+    suspects = keys.suspects([ask[1:3] for ask in asks])
     if arrived.asked_again:  # what the stream lost goes first, by the arrival that was acknowledged
         order = sorted(range(len(asks)), key=lambda i: arrival_order(asks[i].arrival))
         asks, gateways = [asks[i] for i in order], [gateways[i] for i in order]

@@ -7,7 +7,7 @@ Python's str hash is seeded per process, so nobody outside can aim for collision
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class Keys:
@@ -20,6 +20,18 @@ class Keys:
 
     def __len__(self) -> int:
         return len(self._hashes)
+
+    def suspects(self, keys: Sequence[tuple[str, str]]) -> list[int]:
+        """Remember all `keys`; the indexes of those that (or whose hash) were there before."""
+        hashed = list(map(hash, keys))
+        hashes = self._hashes
+        before = len(hashes)
+        if hashes.isdisjoint(hashed):  # nearly always, and quicker than one by one
+            hashes.update(hashed)
+            if len(hashes) == before + len(hashed):
+                return []
+            hashes.difference_update(hashed)
+        return [index for index, key in enumerate(keys) if self.suspect(key)]
 
     def suspect(self, key: tuple[str, str]) -> bool:
         """Remember this key; True if it (or its hash) was there before."""

@@ -35,18 +35,18 @@ def load_layout(conn: Connection, event_id: int) -> Layout:
 def load_memory(conn: Connection, event_id: int, layout: Layout) -> tuple[Memory, Cursor]:
     """The state after the last committed batch and where it stands."""
     conn.rollback()
-    conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    memory = Memory(layout, load_policy(conn, event_id))
-    cursor = _cursor(conn, event_id, memory)
-    _seats(conn, event_id, memory)
-    _holds(conn, event_id, memory)
-    for area_no, free in conn.execute(
-        "SELECT area_no, capacity - held - sold - blocked FROM area WHERE event_id = %s", (event_id,)
-    ):
-        memory.areas_free[area_no] = free
-    facts = conn.execute("SELECT id FROM fact WHERE event_id = %s", (event_id,))
-    memory.reflected = frozenset(fact_id for (fact_id,) in facts)
-    conn.commit()
+    with conn.transaction():
+        conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        memory = Memory(layout, load_policy(conn, event_id))
+        cursor = _cursor(conn, event_id, memory)
+        _seats(conn, event_id, memory)
+        _holds(conn, event_id, memory)
+        for area_no, free in conn.execute(
+            "SELECT area_no, capacity - held - sold - blocked FROM area WHERE event_id = %s", (event_id,)
+        ):
+            memory.areas_free[area_no] = free
+        facts = conn.execute("SELECT id FROM fact WHERE event_id = %s", (event_id,))
+        memory.reflected = frozenset(fact_id for (fact_id,) in facts)
     return memory, cursor
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from allocator.announce import answers, reload_seats, seat_changes
-from allocator.decide import Ask, Fact, Row, decide, decode_policy
+from allocator.decide import Ask, Decided, Fact, Row, decide_in_pieces, decode_policy
 from allocator.intake import Arrived, Sorted, read_entries, tell_repeats, undecided, was_created
 from allocator.keys import Keys
 from allocator.memory import Memory, Overlay, expiry_now
@@ -27,6 +27,8 @@ from store.words import BATCH_SIZE_MAX, Arrival, EventState, FactKind
 log = logging.getLogger("onsale.allocator")
 
 TRIES_MAX = 3
+PIECE_SIZE = 256
+"""Requests decided before their rows are sent: Postgres writes them while the next are decided."""
 IDLE_MS = 1000
 GATHER_SECONDS = 1.0
 """How long to collect what is asked again after the stream was lost, before deciding anything newer."""
@@ -198,8 +200,10 @@ class BatchLoop:
         try:
             if asks and _pauses(begun.facts):
                 raise PausedMeanwhile
-            decided = decide(memory, overlay, batch_no, begun.batch_time, begun.facts, asks)
-            truth.write(batch_no, begun, arrival, decided)
+            pieces = decide_in_pieces(
+                memory, overlay, batch_no, begun.batch_time, begun.facts, asks, PIECE_SIZE
+            )
+            decided = truth.write(batch_no, begun, arrival, self._and_read_ahead(pieces))
         except BaseException:
             overlay.discard()
             truth.rollback()
@@ -210,6 +214,11 @@ class BatchLoop:
         self._now = (begun.batch_time, self._monotonic())
         self._changes.append(seat_changes(self._event, memory, batch_no, begun.batch_time, decided))
         return decided.rows[decided.first_ask :]
+
+    def _and_read_ahead(self, pieces: Iterator[Decided]) -> Iterator[Decided]:
+        """All pieces; once they are decided, Postgres is what is waited for: time to read on."""
+        yield from pieces
+        self._ahead.start()
 
     def _commit(self, batch_no: int, overlay: Overlay) -> None:
         """COMMIT; when no reply comes, the truth says what became of it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from allocator.decide import Decided, Fact
@@ -44,8 +44,10 @@ class Truth(Protocol):
         """Open a transaction as batch `after_batch + 1`. Raises `Fenced` when this owner lost the event."""
         ...
 
-    def write(self, batch_no: int, begun: Begun, arrival: Arrival, decided: Decided) -> None:
-        """Make it true, inside the transaction. Raises `ShortWrite` if less could be written than decided."""
+    def write(self, batch_no: int, begun: Begun, arrival: Arrival, pieces: Iterator[Decided]) -> Decided:
+        """Make it true, inside the transaction, while it is being decided: `pieces` gives one growing
+        result again and again, which is returned. Raises `ShortWrite` if less could be written than decided.
+        """
         ...
 
     def commit(self) -> None:

@@ -1,7 +1,8 @@
 """Reads the next batch while Postgres works on this one. Only in a backlog: after a full batch.
 
 When nothing waits, reading ahead would fetch the first of the next arrivals alone and make batches
-smaller; so it starts only behind a full batch, where the next one is certain to be there.
+smaller; so it starts only behind a full batch, where the next one is certain to be there. And it starts
+when it is told to: two threads that both have work to do only hinder each other.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class ReadAhead(Generic[T]):
         self._prepare = prepare
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="read-ahead")
         self._next: tuple[Arrival, Future[tuple[list[RawEntry], T]]] | None = None
+        self._wanted: tuple[Arrival, int] | None = None
 
     def read(self, after: Arrival, *, count_max: int, block_ms: int) -> tuple[list[RawEntry], T]:
         """What is above `after`. Errors of a read made ahead are raised here, when it is asked for."""
@@ -31,10 +33,16 @@ class ReadAhead(Generic[T]):
         entries, prepared = ahead[1].result() if ahead is not None and ahead[0] == after else ([], None)
         if not entries or prepared is None:
             entries, prepared = self._read(after, count_max, block_ms)
-        if len(entries) >= count_max:
-            last = Arrival(entries[-1][0].decode())
-            self._next = (last, self._thread.submit(self._read, last, count_max, 0))
+        full = len(entries) >= count_max
+        self._wanted = (Arrival(entries[-1][0].decode()), count_max) if full else None
         return entries, prepared
+
+    def start(self) -> None:
+        """Whoever reads has to wait for something else now: read what follows the last full batch."""
+        if self._wanted is not None:
+            after, count_max = self._wanted
+            self._wanted = None
+            self._next = (after, self._thread.submit(self._read, after, count_max, 0))
 
     def _read(self, after: Arrival, count_max: int, block_ms: int) -> tuple[list[RawEntry], T]:
         entries = self._arrivals.read(after, count_max=count_max, block_ms=block_ms)

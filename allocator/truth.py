@@ -9,14 +9,14 @@ fires is an alert.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psycopg
 from psycopg import errors as pg
 
 from allocator import lease, sql
-from allocator.decide import CODE_VERSION, Claim, Decided, Fact, Row
+from allocator.decide import CODE_VERSION, Claim, Decided, Fact
 from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.load import Connection, load_memory
@@ -28,8 +28,6 @@ from store.ledger import GENESIS, batch_hash, copy_lines
 from store.words import Arrival, HoldId
 
 log = logging.getLogger("onsale.allocator")
-
-ROWS_A_PIECE = 256
 
 Counted = tuple[psycopg.Cursor[Any], int, str]
 """(a write that ran, how many rows it must have won, what they are)"""
@@ -53,7 +51,7 @@ class PostgresTruth:
         self._pending = 0
         self._last_hash: tuple[int, bytes] | None = None
         self._next_hash = b""
-        self._plan_by_key()
+        self._prepare()
 
     def close(self) -> None:
         self._conn.close()
@@ -65,6 +63,7 @@ class PostgresTruth:
     def begin(self, after_batch: int, arrival: Arrival) -> Begun:
         try:
             with self._conn.pipeline():
+                self._conn.execute("BEGIN")
                 fence = self._conn.execute(sql.FENCE, (arrival, self._event_id, *self._owned, after_batch))
                 facts = self._conn.execute(sql.TAKE_FACTS, (self._event_id,))
         except _MAY_RETRY as error:
@@ -79,10 +78,10 @@ class PostgresTruth:
         rows = sorted(facts.fetchall())
         return Begun(clock[0], [Fact(*row) for row in rows])
 
-    def write(self, batch_no: int, begun: Begun, arrival: Arrival, decided: Decided) -> None:
+    def write(self, batch_no: int, begun: Begun, arrival: Arrival, pieces: Iterator[Decided]) -> Decided:
         expected: list[Counted] = []
         try:
-            digests = self._copy_ledger(batch_no, decided.rows)
+            decided, digests = self._copy_ledger(batch_no, pieces)
             head = (batch_no, self._owned.epoch, begun.batch_time, arrival, CODE_VERSION, digests)
             self._next_hash = batch_hash(self._hash_of(batch_no - 1), *head)
             with self._conn.pipeline():
@@ -100,19 +99,22 @@ class PostgresTruth:
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
         self._pending = batch_no
+        return decided
 
-    def _copy_ledger(self, batch_no: int, rows: Sequence[Row]) -> bytes:
-        """Write the rows and return their digests. In pieces: Postgres reads one while the next is made."""
-        if not rows:
-            return b""
-        digests = b""
+    def _copy_ledger(self, batch_no: int, pieces: Iterator[Decided]) -> tuple[Decided, bytes]:
+        """Send rows as they are decided; the whole result and the rows' digests."""
+        decided = Decided()
+        digests: list[bytes] = []
+        sent = 0
         with self._conn.cursor().copy(sql.COPY_LEDGER) as copy:
-            for first in range(0, len(rows), ROWS_A_PIECE):
-                piece = rows[first : first + ROWS_A_PIECE]
-                lines, their_digests = copy_lines(self._event_id, batch_no, piece, first)
-                copy.write(lines)
-                digests += their_digests
-        return digests
+            for decided in pieces:
+                rows = decided.rows[sent:]
+                if rows:
+                    lines, their_digests = copy_lines(self._event_id, batch_no, rows, sent)
+                    copy.write(lines)
+                    digests.append(their_digests)
+                    sent += len(rows)
+        return decided, b"".join(digests)
 
     def commit(self) -> None:
         try:
@@ -130,13 +132,12 @@ class PostgresTruth:
     def committed(self, batch_no: int) -> bool:
         self._conn.close()
         self._conn = connect(self._url, f"onsale allocator {self._event_id}")
-        self._plan_by_key()
+        self._prepare()
         try:
             # the backend we lost sight of may still be about to commit; the lease row names it
             self._conn.execute(lease.END_BACKEND, (self._event_id, self._owned.owner))
             self._conn.execute(sql.MOVE_LEASE, (self._event_id, self._owned.owner))
             row = self._conn.execute(sql.READ_CURSOR, (self._event_id,)).fetchone()
-            self._conn.commit()
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
         assert row is not None, "an event has a cursor row"
@@ -150,7 +151,6 @@ class PostgresTruth:
         buyers, request_ids = [buyer for buyer, _ in keys], [request_id for _, request_id in keys]
         try:
             rows = self._conn.execute(sql.KNOWN_KEYS, (buyers, request_ids, self._event_id)).fetchall()
-            self._conn.commit()
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
         return {(buyer, request_id): Known(*row) for buyer, request_id, *row in rows}
@@ -158,7 +158,6 @@ class PostgresTruth:
     def has_facts(self) -> bool:
         try:
             row = self._conn.execute(sql.HAS_FACTS, (self._event_id,)).fetchone()
-            self._conn.commit()
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
         return row is not None
@@ -169,14 +168,14 @@ class PostgresTruth:
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
 
-    def _plan_by_key(self) -> None:
-        """Plans made without looking at the arrays: by key, however large a batch is.
+    def _prepare(self) -> None:
+        """BEGIN is sent with the fence, not before it; and plans are made by key, however large a batch is.
 
         Planned for its values, a large batch reads the whole seat table (or ledger) into a hash.
         """
         try:
+            self._conn.autocommit = True
             self._conn.execute(sql.PLAN_BY_KEY)
-            self._conn.commit()
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
 

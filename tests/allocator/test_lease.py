@@ -128,7 +128,7 @@ def begin(owner: Owner, *entries: bytes) -> int:
     batch_no = owner.memory.batch_no + 1
     overlay = Overlay(owner.memory)
     decided = decide(owner.memory, overlay, batch_no, begun.batch_time, begun.facts, batch.asks)
-    owner.truth.write(batch_no, begun, batch.asks[-1].arrival, decided)
+    owner.truth.write(batch_no, begun, batch.asks[-1].arrival, iter([decided]))
     return batch_no
 
 

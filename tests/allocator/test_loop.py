@@ -55,8 +55,8 @@ def test_a_batch_of_any_size_is_one_transaction_of_few_round_trips(owner):
         with wire_of(owner.conn) as seen:
             owner.loop.turn()
         costs.append((seen["ReadyForQuery"], seen["CopyDone"], batches(owner) - before))
-    # BEGIN, two pipelines, the COPY, the COMMIT
-    assert costs == [(5, 1, 1)] * 3
+    # BEGIN with the fence, the COPY, the conditional writes, the COMMIT
+    assert costs == [(4, 1, 1)] * 3
 
 
 def test_what_arrived_together_is_decided_together_in_order_of_arrival(owner):

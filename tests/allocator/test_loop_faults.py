@@ -93,11 +93,11 @@ def between_begin_and_write(monkeypatch: pytest.MonkeyPatch, change: Any) -> Non
     left = [change]
 
     def changed_first(
-        truth: PostgresTruth, batch_no: int, begun: Begun, arrival: Arrival, decided: Decided
-    ) -> None:
+        truth: PostgresTruth, batch_no: int, begun: Begun, arrival: Arrival, pieces: Iterator[Decided]
+    ) -> Decided:
         while left:
             left.pop()()
-        write(truth, batch_no, begun, arrival, decided)
+        return write(truth, batch_no, begun, arrival, pieces)
 
     monkeypatch.setattr(PostgresTruth, "write", changed_first)
 
@@ -309,7 +309,7 @@ def test_the_lease_names_the_new_backend_after_a_lost_reply(proxied):
 def test_a_lost_reply_of_an_owner_that_lost_the_event_is_fenced(proxied):
     owner, proxy = proxied
     begun = owner.truth.begin(owner.memory.batch_no, owner.loop.cursor.arrival)
-    owner.truth.write(owner.memory.batch_no + 1, begun, owner.loop.cursor.arrival, Decided())
+    owner.truth.write(owner.memory.batch_no + 1, begun, owner.loop.cursor.arrival, iter([Decided()]))
     proxy.cut_before(COMMIT)
     with pytest.raises(OutcomeUnknown):
         owner.truth.commit()
