@@ -25,8 +25,8 @@ from starlette.responses import Response
 from gateway import health
 from gateway.buyers import owning
 from gateway.buyers.decode import request_schema
+from gateway.buyers.posting import EXPOSED, authenticate
 from gateway.buyers.recall import DATABASE_AWAY
-from gateway.buyers.requests_http import EXPOSED, authenticate
 from gateway.buyers.tokens import Buyer
 from gateway.problems import PROBLEM_TYPE, body_of, problem_body, retry_after_of, status_of
 from gateway.runtime import Runtime, running
@@ -195,6 +195,9 @@ async def demo_token(request: Request) -> Response:
 
 
 _POST_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The decision, where the client prefers to wait (`Prefer: wait=SECONDS`) and it came."
+    },
     202: {"description": "On disk; `Location` says where its decision will be."},
     **{
         status: {"description": text, "content": {PROBLEM_TYPE: {}}}
@@ -227,6 +230,7 @@ async def post_request(
     event: Slug,
     idempotency_key: Annotated[str, Header(pattern=r"^[A-Za-z0-9._~-]{1,64}$")],
     authorization: Authorization,
+    prefer: Annotated[str, Header(description="`wait=10`: answer with the decision, if within 10 s")] = "",
 ) -> Response:
     """Ask for seats. Decided exactly once; repeat with the same key for the same answer."""
     raise AssertionError("gateway.app answers this route before FastAPI sees it")
@@ -277,7 +281,7 @@ def create_api(settings: Settings) -> FastAPI:
         CORSMiddleware,
         allow_origins=sorted(settings.origins),
         allow_methods=["GET", "POST"],
-        allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Prefer"],
         expose_headers=EXPOSED.decode().split(", "),
     )
     app.add_exception_handler(OnsaleError, _on_error)

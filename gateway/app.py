@@ -10,8 +10,10 @@ from typing import Any
 
 import uvicorn
 
+from gateway import http_protocol
 from gateway.api import create_api
-from gateway.buyers import requests_http, socket
+from gateway.buyers import socket
+from gateway.buyers.posting import event_in
 from gateway.protocol import SocketProtocol
 from gateway.runtime import Runtime
 from gateway.settings import Settings
@@ -50,9 +52,9 @@ class Gateway:
                 await send({"type": "websocket.close", "code": 4404})
             return
         if kind == "http" and scope["method"] == "POST":
-            slug = requests_http.event_in(scope["path"])
+            slug = event_in(scope["path"])
             if slug is not None:
-                await requests_http.serve(self.runtime, slug, scope, receive, send)
+                await http_protocol.serve(self.runtime, slug, scope, receive, send)
                 return
         await self.api(scope, receive, send)
 
@@ -64,7 +66,7 @@ def server_of(settings: Settings) -> uvicorn.Server:
         host=settings.host,
         port=settings.port,
         loop="asyncio",  # uvloop takes one connection per turn: a storm's p99 was 20 times asyncio's
-        http="httptools",
+        http=http_protocol.HttpProtocol,
         ws=SocketProtocol,
         ws_max_size=FRAME_BYTES_MAX,
         ws_per_message_deflate=False,

@@ -265,6 +265,10 @@ class Events:
     def loaded(self) -> list[EventRuntime]:
         return list(self._loaded.values())
 
+    def known(self, slug: str) -> EventRuntime | None:
+        """An event that is loaded."""
+        return self._loaded.get(slug)
+
     async def get(self, slug: str) -> EventRuntime:
         """Raises `NotFound` (event_not_found), `Unavailable` when it cannot be loaded now."""
         found = self._loaded.get(slug)

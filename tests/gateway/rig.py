@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import json
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -40,7 +41,8 @@ from store.wire import (
 from store.words import EventState
 
 SECRET = "a secret of the tests, 32 bytes long or more"
-EVENT = "gig"
+EVENT = f"gig-{os.getpid()}"
+"""Each process that runs tests has its own, for channels are the whole server's."""
 WITHIN = 10.0
 
 
@@ -230,41 +232,56 @@ class Served:
             yield Buyer(connection)
 
     async def http(
-        self, method: str, path: str, *, body: Any = None, headers: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        stays: bool = False,
     ) -> Answer:
+        """One request on a connection of its own; `stays`: one that may be used again."""
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        head = {"Host": f"127.0.0.1:{self.port}", "Connection": "close", "Content-Length": str(len(raw))}
-        lines = [f"{method} {path} HTTP/1.1", *(f"{k}: {v}" for k, v in (head | (headers or {})).items())]
+        head = {"Host": f"127.0.0.1:{self.port}", "Content-Length": str(len(raw))} | (headers or {})
+        if not stays:
+            head["Connection"] = "close"
+        lines = [f"{method} {path} HTTP/1.1", *(f"{k}: {v}" for k, v in head.items()), "", ""]
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        writer.write("\r\n".join([*lines, "", ""]).encode() + raw)
-        answer = await reader.read()
+        writer.write("\r\n".join(lines).encode() + raw)
+        answer = await read_answer(reader)
         writer.close()
         await writer.wait_closed()
-        top, _, rest = answer.partition(b"\r\n\r\n")
-        first, *others = top.decode().split("\r\n")
-        found = {name.lower(): value for name, _, value in (line.partition(": ") for line in others)}
-        if found.get("transfer-encoding") == "chunked":
-            rest = _unchunked(rest)
-        return Answer(int(first.split()[1]), found, rest)
+        return answer
 
     async def post(
-        self, want: Any, key: str | None = "r1", *, buyer: str = "ann", event: str = EVENT, **headers: str
+        self,
+        want: Any,
+        key: str | None = "r1",
+        *,
+        buyer: str = "ann",
+        event: str = EVENT,
+        stays: bool = True,
+        **headers: str,
     ) -> Answer:
         head = {"Authorization": f"Bearer {token(buyer)}"} | headers
         if key is not None:
             head["Idempotency-Key"] = key
-        return await self.http("POST", f"/v1/events/{event}/requests", body=want, headers=head)
+        return await self.http("POST", f"/v1/events/{event}/requests", body=want, headers=head, stays=stays)
 
 
-def _unchunked(raw: bytes) -> bytes:
-    body = b""
-    while raw:
-        size, _, raw = raw.partition(b"\r\n")
-        length = int(size, 16)
-        body, raw = body + raw[:length], raw[length + 2 :]
-        if not length:
-            break
-    return body
+async def read_answer(reader: asyncio.StreamReader) -> Answer:
+    """The next answer on a connection, which may stay open after it."""
+    top = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), WITHIN)).decode()
+    first, *others = top.strip().split("\r\n")
+    found = {name.lower(): value for name, _, value in (line.partition(": ") for line in others)}
+    if found.get("transfer-encoding") == "chunked":
+        body = b""
+        while size := int(await reader.readline(), 16):
+            body += (await reader.readexactly(size + 2))[:-2]
+        await reader.readline()
+    else:
+        body = await reader.readexactly(int(found.get("content-length", 0)))
+    return Answer(int(first.split()[1]), found, body)
 
 
 class Buyer:

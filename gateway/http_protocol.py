@@ -1,0 +1,150 @@
+"""uvicorn's HTTP/1.1 with a short way for `POST …/requests`: no task, no scope, no queue of messages.
+
+The stock protocol starts a task for each request, hands it the body through an event and takes the
+answer back through two coroutine calls; that costs as much as everything onsale does with the request.
+Here the request is taken when its body is complete, and its answer is written when it is known.
+Whatever is unusual goes the stock way and meets the same `Posting` there (`serve`): pipelined
+behind another request, HTTP/1.0, `Connection: close`, `Expect`, an encoded path.
+`tests/gateway/test_http_protocol.py` holds both ways to the same answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from gateway.buyers.posting import Head, Posting, event_in
+from gateway.problems import TooLarge, body_of, status_of
+from gateway.runtime import Runtime
+from notifier.hub import Message
+from store.errors import BadRequest
+from store.words import REQUEST_BYTES_MAX
+
+_TOO_LARGE = TooLarge("body_too_large", f"A request has at most {REQUEST_BYTES_MAX} bytes.")
+_PROBLEM_HEAD: Head = [(b"content-type", b"application/problem+json")]
+
+
+class _NobodyWaits:
+    """Stands for the event that wakes a stock request's task."""
+
+    def set(self) -> None:
+        return
+
+
+class Exchange:
+    """One request of the short way, in place of uvicorn's cycle; it reads and sets the same attributes."""
+
+    __slots__ = (
+        "body",
+        "disconnected",
+        "headers",
+        "keep_alive",
+        "posting",
+        "protocol",
+        "response_complete",
+        "slug",
+    )
+    message_event = _NobodyWaits()
+
+    def __init__(self, protocol: HttpProtocol, slug: str, headers: Head) -> None:
+        self.protocol = protocol
+        self.slug = slug
+        self.headers = headers
+        self.body = b""
+        self.posting: Posting | None = None
+        self.keep_alive = True
+        self.disconnected = self.response_complete = False
+
+    def answer(self, status: int, head: Head, body: bytes) -> None:
+        """Write the response, unless the client is gone."""
+        protocol, self.response_complete = self.protocol, True
+        if self.disconnected or protocol.transport.is_closing():
+            return
+        lines = [STATUS_LINE[status]]
+        for name, value in (*protocol.server_state.default_headers, *head):
+            lines += (name, b": ", value, b"\r\n")
+        if not self.keep_alive:
+            lines.append(b"connection: close\r\n")
+        lines += (b"content-length: %d\r\n\r\n" % len(body), body)
+        protocol.transport.write(b"".join(lines))
+        if not self.keep_alive:
+            protocol.transport.close()
+        protocol.on_response_complete()
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """`config.app` is the `Gateway`."""
+
+    def on_message_begin(self) -> None:
+        self._unset_keepalive_if_required()  # an answer within one read may have set it just now
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        cycle: Any = self.cycle
+        if (
+            self.url.endswith(b"/requests")
+            and self.parser.get_method() == b"POST"
+            and (cycle is None or cycle.response_complete)
+            and self.parser.get_http_version() == "1.1"
+            and self.parser.should_keep_alive()
+            and not self.expect_100_continue
+            and not self.parser.should_upgrade()
+        ):
+            slug = event_in(self.url.decode("latin-1"))
+            if slug is not None:
+                self.cycle = Exchange(self, slug, self.headers)  # type: ignore[assignment]
+                return
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        cycle: Any = self.cycle
+        if not isinstance(cycle, Exchange):
+            super().on_body(body)
+        elif not cycle.response_complete:
+            cycle.body = cycle.body + body if cycle.body else body
+            if len(cycle.body) > REQUEST_BYTES_MAX:
+                cycle.keep_alive = False  # nobody reads the rest
+                cycle.answer(status_of(_TOO_LARGE), _PROBLEM_HEAD, body_of(_TOO_LARGE))
+
+    def on_message_complete(self) -> None:
+        cycle: Any = self.cycle
+        if not isinstance(cycle, Exchange):
+            super().on_message_complete()
+        elif not cycle.response_complete:
+            gateway: Any = self.config.app
+            cycle.posting = Posting(gateway.runtime, cycle.slug, cycle.headers, cycle.body, cycle.answer)
+            cycle.posting.begin()
+
+
+async def serve(runtime: Runtime, slug: str, scope: Message, receive: Any, send: Any) -> None:
+    """The same in plain ASGI."""
+    answer: asyncio.Future[tuple[int, Head, bytes]] = asyncio.get_running_loop().create_future()
+
+    def answered(status: int, head: Head, body: bytes) -> None:
+        if not answer.done():  # it is when the client is gone
+            answer.set_result((status, head, body))
+
+    try:
+        posting = Posting(runtime, slug, scope["headers"], await _body(receive), answered)
+        posting.begin()
+    except (TooLarge, BadRequest) as error:
+        answered(status_of(error), list(_PROBLEM_HEAD), body_of(error))
+    status, head, body = await answer
+    head = [*head, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": head})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _body(receive: Any) -> bytes:
+    body: bytes = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise BadRequest("bad_body", "The connection ended before the body did.")
+        body = body + message["body"] if body else message.get("body", b"")
+        if len(body) > REQUEST_BYTES_MAX:
+            raise _TOO_LARGE
+        if not message.get("more_body", False):
+            return body
