@@ -195,9 +195,7 @@ async def demo_token(request: Request) -> Response:
 
 
 _POST_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "The decision, where the client prefers to wait for it (`Prefer`)."
-    },
+    200: {"description": "The decision, where the client prefers to wait for it (`Prefer`)."},
     202: {"description": "On disk; `Location` says where its decision will be."},
     **{
         status: {"description": text, "content": {PROBLEM_TYPE: {}}}

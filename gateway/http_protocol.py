@@ -15,6 +15,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from gateway import turns
 from gateway.buyers.posting import Head, Posting, event_in
 from gateway.problems import TooLarge, body_of, status_of
 from gateway.runtime import Runtime
@@ -76,6 +77,14 @@ class Exchange:
 
 class HttpProtocol(HttpToolsProtocol):
     """`config.app` is the `Gateway`."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        turns.enter(transport)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        turns.leave(self.transport)
+        super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         self._unset_keepalive_if_required()  # an answer within one read may have set it just now

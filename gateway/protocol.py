@@ -18,6 +18,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request
 from websockets.protocol import OPEN
 
+from gateway import turns
+
 QUEUED_MAX = 32
 INVALID_UTF8 = 1007
 EXTENSION = "onsale.socket"
@@ -31,6 +33,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     on_text: Callable[[str], bool] | None = None
     """Called with each text frame while none waits; False sends the frame the usual way."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        turns.leave(self.transport)
+        super().connection_lost(exc)
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
