@@ -1,4 +1,4 @@
-"""A stream server that answers but takes no writes: full, or a replica. Nothing was done, and that is said."""
+"""A stream server that answers but takes no writes: nothing was done, and that is said."""
 
 from __future__ import annotations
 
