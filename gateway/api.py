@@ -23,6 +23,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 
 from gateway import health
+from gateway.bodies import BoundedBodies
 from gateway.buyers import owning
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.buyers.requests_http import EXPOSED, authenticate
@@ -229,12 +230,17 @@ async def _on_error(_: Request, error: Exception) -> Response:
     return _problem(error)
 
 
+_CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+
+
 async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "registered for nothing else"
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods_of(request))
-    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+    code = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}.get(
+        error.status_code, "http_error"
+    )
     body = problem_body(error.status_code, code, str(error.detail))
     return Response(body, error.status_code, headers, media_type=PROBLEM_TYPE)
 
@@ -270,6 +276,7 @@ def create_api(settings: Settings) -> FastAPI:
             yield
 
     app = FastAPI(title="onsale", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.add_middleware(BoundedBodies)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=sorted(settings.origins),

@@ -12,6 +12,7 @@ import uvicorn
 
 from gateway.api import create_api
 from gateway.buyers import requests_http, socket
+from gateway.http_protocol import HttpProtocol
 from gateway.protocol import SocketProtocol
 from gateway.runtime import Runtime
 from gateway.settings import Settings
@@ -64,7 +65,7 @@ def server_of(settings: Settings) -> uvicorn.Server:
         host=settings.host,
         port=settings.port,
         loop="asyncio",  # uvloop takes one connection per turn: a storm's p99 was 20 times asyncio's
-        http="httptools",
+        http=HttpProtocol,
         ws=SocketProtocol,
         ws_max_size=FRAME_BYTES_MAX,
         ws_per_message_deflate=False,

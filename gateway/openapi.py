@@ -131,7 +131,7 @@ _WHY = {
     404: "There is nothing of that name, or it is not yours.",
     405: "Not with this method; see `Allow`.",
     409: "The state of things does not allow it now; see `code`.",
-    413: "More than 16 KiB.",
+    413: "The body is larger than this call takes.",
     422: "`key_reused`: the key is known with other content.",
     429: "Too much of yours is under way; see `Retry-After`.",
     503: "Busy or an engine is away; see `Retry-After` and `code`.",
@@ -182,7 +182,7 @@ CALLS: dict[tuple[str, str], Call] = {
     ("post", "/v1/events/{event}/holds/{hold}/confirm"): _HOLD,
     ("post", "/v1/demo/token"): Call({200: ("A token for nobody in particular.", DemoToken)}, (404,)),
     ("post", "/v1/demo/stampede"): Call(
-        {202: ("It runs; ask for it at `Location`.", Stampede)}, (400, 403, 404, 429), located=True
+        {202: ("It runs; ask for it at `Location`.", Stampede)}, (400, 403, 404, 413, 429), located=True
     ),
     ("get", "/v1/demo/stampede/{run_id}"): Call({200: ("How far it is.", Stampede)}, (404,)),
     ("get", "/health/live"): Call({200: ("The process answers.", Live)}),
