@@ -1,7 +1,7 @@
-"""HTTP that is not hot, by FastAPI, and the OpenAPI of all of it.
+"""HTTP that is not hot, by FastAPI, and how problems are answered.
 
 `POST …/requests` is answered below FastAPI (see `gateway.app`); it is declared here so that the
-published schema is whole, with the schema of its body generated from what the hot path decodes.
+published schema is whole (see `gateway.openapi`).
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, FastAPI, Header, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
+from starlette.routing import Match
 
 from gateway import health
+from gateway.bodies import BoundedBodies
 from gateway.buyers import owning
-from gateway.buyers.decode import request_schema
 from gateway.buyers.posting import EXPOSED, authenticate
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.buyers.tokens import Buyer
+from gateway.openapi import openapi
 from gateway.problems import PROBLEM_TYPE, body_of, problem_body, retry_after_of, status_of
 from gateway.runtime import Runtime, running
 from gateway.settings import Settings
@@ -40,10 +41,11 @@ log = logging.getLogger("onsale.gateway")
 WAIT_MS_MAX = 20_000
 POLL_SECONDS = 0.5
 """How often the ledger is asked for a request another gateway waits for."""
+METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 router = APIRouter(prefix="/v1", tags=["buyers"])
 
-Slug = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,63}$")]
+Slug = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,64}$")]
 RequestIdPath = Annotated[str, Path(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
 HoldPath = Annotated[str, Path(pattern=r"^[1-9][0-9]{0,18}$")]
 Authorization = Annotated[str, Header(description="Bearer and the buyer's token")]
@@ -194,29 +196,9 @@ async def demo_token(request: Request) -> Response:
     return json_response({"token": token, "buyer": buyer}, headers={"Cache-Control": "no-store"})
 
 
-_POST_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The decision, where the client prefers to wait for it (`Prefer`)."},
-    202: {"description": "On disk; `Location` says where its decision will be."},
-    **{
-        status: {"description": text, "content": {PROBLEM_TYPE: {}}}
-        for status, text in (
-            (400, "The body or the key cannot be understood."),
-            (401, "No valid token."),
-            (404, "No such event."),
-            (409, "`not_queued`, `event_not_open` or `event_closed`."),
-            (413, "More than 16 KiB."),
-            (422, "`key_reused`: the key is known with other content."),
-            (429, "Too many of your requests are undecided."),
-            (503, "Busy or an engine is away; see `Retry-After` and `code`."),
-        )
-    },
-}
-
-
 @router.post(
     "/events/{event}/requests",
     status_code=202,
-    responses=_POST_RESPONSES,
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -249,11 +231,31 @@ async def _on_error(_: Request, error: Exception) -> Response:
     return _problem(error)
 
 
-async def _on_http(_: Request, error: Exception) -> Response:
+_CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+
+
+async def _on_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "registered for nothing else"
-    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "http_error")
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods_of(request))
+    code = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}.get(
+        error.status_code, "http_error"
+    )
     body = problem_body(error.status_code, code, str(error.detail))
-    return Response(body, error.status_code, error.headers, media_type=PROBLEM_TYPE)
+    return Response(body, error.status_code, headers, media_type=PROBLEM_TYPE)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """What a path can be asked with: by all of its routes, where Starlette names the first one's methods."""
+    return [
+        method
+        for method in METHODS
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL
+            for route in request.app.routes
+        )
+    ]
 
 
 async def _on_validation(_: Request, error: Exception) -> Response:
@@ -275,6 +277,7 @@ def create_api(settings: Settings) -> FastAPI:
             yield
 
     app = FastAPI(title="onsale", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.add_middleware(BoundedBodies)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=sorted(settings.origins),
@@ -290,13 +293,5 @@ def create_api(settings: Settings) -> FastAPI:
     for name in ("gateway.operators", "gateway.pages"):
         if importlib.util.find_spec(name) is not None:
             app.include_router(importlib.import_module(name).router)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend it
+    app.openapi = lambda: openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend it
     return app
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    if app.openapi_schema is None:
-        schema = get_openapi(title=app.title, version=app.version, routes=app.routes)
-        schema.setdefault("components", {}).setdefault("schemas", {}).update(request_schema()[1])
-        app.openapi_schema = schema
-    return app.openapi_schema

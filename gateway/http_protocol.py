@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from gateway import turns
 from gateway.buyers.posting import Head, Posting, event_in
+from gateway.http_bounds import BoundedHttp
 from gateway.problems import TooLarge, body_of, status_of
 from gateway.runtime import Runtime
 from notifier.hub import Message
@@ -48,6 +49,8 @@ class Exchange:
         "slug",
     )
     message_event = _NobodyWaits()
+    response_started = False
+    """Never seen half done: an answer is written whole."""
 
     def __init__(self, protocol: HttpProtocol, slug: str, headers: Head) -> None:
         self.protocol = protocol
@@ -75,7 +78,7 @@ class Exchange:
         protocol.on_response_complete()
 
 
-class HttpProtocol(HttpToolsProtocol):
+class HttpProtocol(BoundedHttp):
     """`config.app` is the `Gateway`."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

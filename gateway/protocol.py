@@ -4,9 +4,9 @@ The stock protocol carries each frame through a queue to a waiting task and each
 a coroutine, and stops reading the transport at every frame. Here the application may hand over a
 callback (`SocketProtocol.on_text`): a text frame is then handled where it is read, unless the
 callback says that it must wait its turn; and `write_text` puts an unfragmented frame on the
-transport itself. Everything else (handshake, fragments, pings, closing, limits) is uvicorn's and
-websockets' own. `tests/notifier/test_hub.py` and `tests/gateway/test_protocol.py` hold it to the
-stock behaviour.
+transport itself. Fragments and pings have bounds, and a handshake that cannot be read has an answer.
+Everything else (handshake, closing, limits) is uvicorn's and websockets' own. `tests/notifier/test_hub.py`
+and `tests/gateway/test_protocol.py` hold it to the stock behaviour.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from collections.abc import Callable
 
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 from websockets.http11 import Request
 from websockets.protocol import OPEN
 
 from gateway import turns
 
 QUEUED_MAX = 32
+FRAGMENTS_MAX = 1_024
 INVALID_UTF8 = 1007
+TOO_LARGE = 1009
 EXTENSION = "onsale.socket"
 """In an ASGI scope's `extensions`: the `SocketProtocol` of the connection."""
 _TEXT = b"\x81"
@@ -63,6 +66,26 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if not self.read_paused and self.queue.qsize() >= QUEUED_MAX:
             self.read_paused = True
             self.transport.pause_reading()
+
+    def handle_cont(self, event: Frame) -> None:
+        if len(self.frames) >= FRAGMENTS_MAX:  # they may be empty, so their length is no bound
+            self.conn.fail(TOO_LARGE, f"a message has at most {FRAGMENTS_MAX} fragments")
+            self.handle_parser_exception()
+            return
+        super().handle_cont(event)
+
+    def handle_ping(self) -> None:
+        """Pings of a client that does not read are not answered: the answers would pile up here."""
+        answer = b"".join(self.conn.data_to_send())
+        if self.writable.is_set():
+            self.transport.write(answer)
+
+    def end_failed_handshake(self) -> None:
+        """Send what websockets says of a handshake it cannot read, and close; uvicorn would do neither."""
+        if not self.handshake_initiated:
+            self.handshake_complete = self.close_sent = True
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.transport.close()
 
     def write_text(self, text: bytes) -> bool:
         """Send a text frame now; False when the write buffer is above its high-water mark, and then nothing.

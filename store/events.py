@@ -29,6 +29,8 @@ Conn = psycopg.Connection[Any]
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 SLUG_RULE = "1 to 64 of a-z, 0-9 and -, not beginning or ending with -"
 NAME_LENGTH_MAX = 200
+OPENS_AT_YEARS = range(2000, 2200)
+"""A time that Postgres can keep is not yet one that Python can read again."""
 HOLD_TTL_SECONDS_MAX = 86_400
 SEATS_PER_BUYER_MAX = 1_000
 LOCK_WAIT_SECONDS_MAX = 5
@@ -135,6 +137,8 @@ def create_event(
         f"1 to {NAME_LENGTH_MAX} printable characters",
     )
     _check(opens_at is None or opens_at.tzinfo is not None, "opens_at", "a time with its offset from UTC")
+    years = f"in the years {OPENS_AT_YEARS[0]} to {OPENS_AT_YEARS[-1]}"
+    _check(opens_at is None or opens_at.year in OPENS_AT_YEARS, "opens_at", years)
     _check_policy(hold_ttl_seconds, seats_per_buyer_max)
     try:
         with _transaction(conn):
@@ -167,9 +171,10 @@ def create_event(
 def find_venue(conn: Conn, slug: str) -> tuple[int, Plan]:
     """A venue's id and plan, as `create_event` takes them; raises `NotFound` naming those there are."""
     with conn.cursor(row_factory=tuple_row) as cursor:
-        row = cursor.execute("SELECT id FROM venue WHERE slug = %s", (slug,)).fetchone()
-        if row is not None:
-            return int(row[0]), load_plan(conn, int(row[0]))
+        if SLUG.fullmatch(slug):  # Postgres refuses to be asked about some texts, such as one with a NUL
+            row = cursor.execute("SELECT id FROM venue WHERE slug = %s", (slug,)).fetchone()
+            if row is not None:
+                return int(row[0]), load_plan(conn, int(row[0]))
         there = cursor.execute("SELECT slug FROM venue ORDER BY id DESC LIMIT 10").fetchall()
     known = f"There are: {', '.join(one for (one,) in there)}." if there else "Import or make one first."
     raise NotFound("unknown_venue", f"There is no venue {slug!r}. {known}")
@@ -276,8 +281,10 @@ def _locked(conn: Conn, slug: str) -> Event:
 
 
 def _read(conn: Conn, statement: str, slug: str) -> Event:
-    with conn.cursor(row_factory=kwargs_row(_event)) as cursor:
-        event = cursor.execute(statement, (slug,)).fetchone()
+    event = None
+    if SLUG.fullmatch(slug):  # Postgres refuses to be asked about some texts, such as one with a NUL
+        with conn.cursor(row_factory=kwargs_row(_event)) as cursor:
+            event = cursor.execute(statement, (slug,)).fetchone()
     if event is None:
         raise NotFound("unknown_event", f"There is no event {slug!r}. List them to see which there are.")
     return event

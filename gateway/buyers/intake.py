@@ -5,9 +5,10 @@ is submitted meanwhile goes in the next one, so a gateway's own order holds and 
 load. Each undecided request is kept until its decision is delivered, whether or not somebody still
 waits, because this gateway may have to ask again for it (law 3).
 
-Three ways an append can fail, and what is true then:
+Ways an append can fail, and what is true then:
 - the stream is missing: nothing was appended. It is created above everything known, and all that
   was accepted is appended first, in its first order, then the rest.
+- the server takes no writes (full, a replica, its disk): nothing was appended. Tried again with backoff.
 - no reply: nobody knows. The same entries go again once the stream answers; repeats are dropped by
   key. What was never sent is refused after `waiting_seconds_max`, what was sent is not.
 - decided before the reply came: then `accepted` is unnecessary and left out.
@@ -27,7 +28,7 @@ from redis.exceptions import RedisError
 from gateway.buyers.pending import Pending, Waiter
 from gateway.problems import Busy, KeyReused, TooMany
 from gateway.settings import Bounds
-from store.errors import OnsaleError, OutcomeUnknown, StreamMissing
+from store.errors import OnsaleError, OutcomeUnknown, StreamMissing, StreamUnavailable
 from store.stream import Intake as Stream
 from store.wire import arrival_order
 from store.words import Arrival
@@ -68,6 +69,8 @@ class Intake:
         self._numbers = 0
         self._largest = Arrival("0-0")
         self._everything = False
+        self._refusals = 0
+        """How often in a row the server took no append."""
         self.refuse_new: OnsaleError | None = None
         """Set while decisions lag too far behind."""
         self.appended = self.appended_again = self.delivered = self.refused = 0
@@ -233,11 +236,13 @@ class Intake:
             arrivals = await self.stream.append([pending.entry(gateway) for pending in group])
         except StreamMissing:
             log.warning("the stream is missing: creating it and asking again for %d", len(self.undecided))
-            for pending in fresh:
-                pending.sent = False
-            self._queue.extendleft(reversed(fresh))
+            self._not_appended(group, fresh)
             await self._until(self._create)
             self._requeue()
+        except StreamUnavailable as error:
+            log.warning("an append of %d was refused: %r", len(group), error.__cause__ or error)
+            self._not_appended(group, fresh)
+            await self._pause_before_next_try()
         except _UNANSWERED as error:
             log.warning("an append of %d got no answer: %r", len(group), error.__cause__ or error)
             self._again.extendleft(reversed(group))
@@ -246,9 +251,25 @@ class Intake:
             self._observe(len(group), time.monotonic() - started)
             self._appended(group, arrivals)
 
+    def _not_appended(self, group: list[Pending], fresh: list[Pending]) -> None:
+        """Back to where they were taken from, in the same order."""
+        numbers = {pending.number for pending in fresh}
+        before = [pending for pending in group if pending.number not in numbers]
+        for pending in fresh:
+            pending.sent = False
+        self._queue.extendleft(reversed(fresh))
+        self._again.extendleft(reversed(before))
+
+    async def _pause_before_next_try(self) -> None:
+        """Longer each time until an append succeeds; each queued request's own wait stays bounded."""
+        self.refuse_stale()
+        pause, longest = BACKOFF_SECONDS
+        await asyncio.sleep(min(pause * 2**self._refusals, longest) * random.uniform(0.5, 1.0))
+        self._refusals = min(self._refusals + 1, 10)
+
     def _appended(self, group: list[Pending], arrivals: list[Arrival]) -> None:
         now = time.monotonic()
-        again = 0
+        self._refusals = again = 0
         for pending, arrival in zip(group, arrivals, strict=True):
             pending.arrival = arrival
             pending.asked_at = now

@@ -215,12 +215,13 @@ class Posting:
     # --- answers ---
 
     def _found(self, arrival: str, frame: bytes) -> None:
+        location = (b"location", f"/v1/events/{self._slug}/requests/{self._key}".encode())
         if self._wait_seconds and frame:
-            self._end(200, [_JSON, (b"preference-applied", b"wait=%d" % self._wait_seconds)], frame)
+            applied = (b"preference-applied", b"wait=%d" % self._wait_seconds)
+            self._end(200, [_JSON, location, applied], frame)
             return
-        location = f"/v1/events/{self._slug}/requests/{self._key}".encode()
         body = f'{{"id":"{self._key}","arrival":"{arrival or _decode_arrived(frame).arrival}"}}'
-        self._end(202, [_JSON, (b"location", location)], body.encode())
+        self._end(202, [_JSON, location], body.encode())
 
     def _refuse(self, error: OnsaleError) -> None:
         status, head = status_of(error), [_PROBLEM]

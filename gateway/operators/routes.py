@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import psycopg
 from fastapi import APIRouter, Depends, Request, Response
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.operators.access import in_database, read_body, require_operator, settings_of, threads_of
 from gateway.problems import Busy
@@ -26,14 +26,21 @@ from store.words import Arrival, EventState
 Conn = psycopg.Connection[Any]
 
 
+# Told in the description; checked by `store.events`, for all who change events.
+_Slug = Annotated[str, Meta(extra_json_schema={"pattern": f"^{events.SLUG.pattern}$"})]
+_Name = Annotated[str, Meta(extra_json_schema={"maxLength": events.NAME_LENGTH_MAX})]
+_Ttl = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": events.HOLD_TTL_SECONDS_MAX})]
+_Seats = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": events.SEATS_PER_BUYER_MAX})]
+
+
 class NewEvent(Struct, frozen=True, forbid_unknown_fields=True):
     """What `POST /v1/operator/events` takes. `venue` is a slug; the name is the slug unless given."""
 
-    slug: str
+    slug: _Slug
     venue: str
-    name: str = ""
-    hold_ttl_seconds: int = 480
-    seats_per_buyer_max: int = 8
+    name: _Name = ""
+    hold_ttl_seconds: _Ttl = 480
+    seats_per_buyer_max: _Seats = 8
     fast_gate: bool = True
     opens_at: datetime | None = None
     open: bool = False
@@ -42,8 +49,8 @@ class NewEvent(Struct, frozen=True, forbid_unknown_fields=True):
 class PolicyChange(Struct, frozen=True, forbid_unknown_fields=True):
     """What `PATCH /v1/operator/events/{event}/policy` takes; what is left out stays."""
 
-    hold_ttl_seconds: int | UnsetType = UNSET
-    seats_per_buyer_max: int | UnsetType = UNSET
+    hold_ttl_seconds: _Ttl | UnsetType = UNSET
+    seats_per_buyer_max: _Seats | UnsetType = UNSET
     fast_gate: bool | UnsetType = UNSET
 
 

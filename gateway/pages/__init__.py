@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from html import escape
 from pathlib import Path
 from string import Template
@@ -20,6 +21,9 @@ from fastapi import Path as PathParameter
 from starlette.responses import HTMLResponse, Response
 
 from gateway.pages import demo
+from store.errors import NotFound, Unavailable
+
+log = logging.getLogger("onsale.gateway")
 
 _HERE = Path(__file__).parent
 _MEDIA_TYPES = {
@@ -60,7 +64,7 @@ _version = _fingerprint(_files)
 _event_page = Template((_HERE / "event.html").read_text(encoding="utf-8"))
 _index_page = Template((_HERE / "index.html").read_text(encoding="utf-8"))
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter()
 router.include_router(demo.router)
 
 
@@ -78,21 +82,29 @@ def _page(template: Template, request: Request, title: str, **facts: object) -> 
     return HTMLResponse(html, headers={"Cache-Control": "no-cache", **_SECURITY_HEADERS})
 
 
-@router.get("/")
+@router.get("/", include_in_schema=False)
 async def index(request: Request) -> HTMLResponse:
     """Every event there is."""
     return _page(_index_page, request, "On sale")
 
 
-@router.get("/e/{event}")
+@router.get("/e/{event}", include_in_schema=False)
 async def event_page(
     request: Request, event: Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
 ) -> HTMLResponse:
-    """The page of one event: map, choice, decision, countdown, orders."""
-    return _page(_event_page, request, event, event=event)
+    """The page of one event: map, choice, decision, countdown, orders. Where there is no such event it says
+    so itself, and its status is 404."""
+    page = _page(_event_page, request, event, event=event)
+    try:
+        await request.app.state.runtime.events.get(event)
+    except NotFound:
+        page.status_code = 404
+    except Unavailable:
+        log.warning("the page of %s is given without knowing whether it exists: an engine is away", event)
+    return page
 
 
-@router.get("/static/{version}/{name:path}")
+@router.get("/static/{version}/{name:path}", include_in_schema=False)
 async def static_file(version: str, name: str) -> Response:
     """A file of the pages; kept for good by browsers when the version is this one's."""
     content = _files.get(name)

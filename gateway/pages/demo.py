@@ -144,7 +144,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await stampedes.stop()
 
 
-router = APIRouter(prefix="/v1/demo/stampede", lifespan=_lifespan, include_in_schema=False)
+router = APIRouter(prefix="/v1/demo/stampede", lifespan=_lifespan, tags=["demo"])
 
 
 def _problem(status: int, code: str, detail: str, **headers: str) -> JSONResponse:
@@ -158,7 +158,7 @@ def _own_url(request: Request) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-@router.post("")
+@router.post("", status_code=202)
 async def start(request: Request, wish: StampedeWish) -> JSONResponse:
     """Starts a stampede: 202 with its id, 404 outside a demo, 429 while another one runs."""
     if not request.app.state.runtime.settings.demo:

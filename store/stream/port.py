@@ -31,7 +31,8 @@ class Intake(Protocol):
     async def append(self, entries: Sequence[bytes]) -> list[Arrival]:
         """Append all or none, in order; on disk when this returns.
 
-        Raises `StreamMissing` when nothing was appended because the stream does not exist, and
+        Raises `StreamMissing` when nothing was appended because the stream does not exist,
+        `StreamUnavailable` when nothing was because the server takes no writes just now, and
         `OutcomeUnknown` when no reply came: some, all or none may be in the stream.
         """
         ...

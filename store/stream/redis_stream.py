@@ -13,7 +13,7 @@ import redis
 import redis.asyncio
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import NoScriptError, ResponseError
+from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
@@ -39,6 +39,8 @@ return ids
 """
 
 _LOST = (RedisConnectionError, RedisTimeoutError, OSError)
+_REFUSALS = ("OOM", "READONLY", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN")
+"""What a server says that takes no writes just now: full, a replica, its disk broken. Nothing was done."""
 
 
 def connect(url: str) -> redis.Redis:
@@ -78,6 +80,11 @@ def _is_missing(error: ResponseError) -> bool:
     return "no such key" in str(error).lower()
 
 
+def _is_refusal(error: ResponseError) -> bool:
+    """redis-py keeps the code in the class or in the text, depending on the code and on who raised it."""
+    return isinstance(error, (OutOfMemoryError, ReadOnlyError)) or str(error).startswith(_REFUSALS)
+
+
 def _is_too_small(error: ResponseError) -> bool:
     return "equal or smaller" in str(error)
 
@@ -94,7 +101,12 @@ class RedisIntake:
 
     async def append(self, entries: Sequence[bytes]) -> list[Arrival]:
         try:
-            reply = await self._append(entries)
+            try:
+                reply = await self._append(entries)
+            except ResponseError as error:
+                if _is_refusal(error):
+                    raise StreamUnavailable from error
+                raise
             if self._replicas:
                 _, synced = await self._execute("WAITAOF", 1, self._replicas, 2000)
                 if synced < self._replicas:
@@ -173,6 +185,8 @@ class RedisArrivals:
         try:
             return _arrivals(self._call("EVAL", APPEND, 1, self._key, *entries))
         except StreamUnavailable as error:
+            if isinstance(error.__cause__, ResponseError):
+                raise
             raise OutcomeUnknown from error
 
     def trim_through(self, through: Arrival) -> None:
@@ -186,11 +200,19 @@ class RedisArrivals:
             pipeline.publish(channel, message)
         try:
             pipeline.execute()
+        except ResponseError as error:
+            if _is_refusal(error):
+                raise StreamUnavailable from error
+            raise
         except _LOST as error:
             raise StreamUnavailable from error
 
     def _call(self, *command: str | bytes | int) -> Any:
         try:
             return self._execute(*command)
+        except ResponseError as error:
+            if _is_refusal(error):
+                raise StreamUnavailable from error
+            raise
         except _LOST as error:
             raise StreamUnavailable from error

@@ -25,6 +25,7 @@ from fastapi import FastAPI, Response, WebSocket, WebSocketDisconnect
 
 from gateway import pages
 from store import plan as plans
+from store.errors import NotFound
 from store.plan import Plan
 from store.venues.make import make
 
@@ -290,7 +291,12 @@ def _now_ms() -> int:
 def build(fake: FakeGateway) -> FastAPI:
     """The application: the pages as they are, and the endpoints they talk to."""
     app = FastAPI()
-    app.state.runtime = SimpleNamespace(settings=fake)
+
+    async def get(slug: str) -> None:
+        if slug != fake.slug:
+            raise NotFound("event_not_found", "There is no such event.")
+
+    app.state.runtime = SimpleNamespace(settings=fake, events=SimpleNamespace(get=get))
     app.include_router(pages.router)
     plan_json = plans.encode(fake.plan)
 

@@ -66,7 +66,16 @@ def test_the_page_allows_nothing_inline_and_no_other_host(client: httpx.Client) 
 
 def test_a_name_in_the_address_cannot_become_markup(client: httpx.Client) -> None:
     assert client.get("/e/%3Cscript%3E").status_code == 422
-    assert client.get("/e/a.b~c").status_code == 200
+    assert client.get("/e/a.b~c").status_code == 404
+
+
+def test_an_event_there_is_not_has_a_page_that_says_so(client: httpx.Client) -> None:
+    there, missing = client.get("/e/demo"), client.get("/e/nowhere")
+    assert (there.status_code, missing.status_code) == (200, 404)
+    assert missing.headers["content-type"] == there.headers["content-type"]
+    assert missing.text == there.text.replace("demo</title>", "nowhere</title>").replace(
+        '"event": "demo"', '"event": "nowhere"'
+    )
 
 
 def test_files_are_kept_for_good_under_their_fingerprint(client: httpx.Client) -> None:

@@ -8,6 +8,7 @@ import json
 import psycopg
 import pytest
 
+from gateway import openapi
 from gateway.api import create_api
 from gateway.buyers.decode import request_schema
 from gateway.settings import Settings
@@ -280,6 +281,55 @@ async def test_holds_can_be_bought_and_given_back_both_ways(engine_urls, event, 
         huge = await served.http("POST", f"/v1/events/{EVENT}/holds/{'9' * 19}/confirm", headers=bearer())
         assert huge.status == 404
         assert await allocator.redis.xlen(stream_key(EVENT)) == 3  # the marker and a poke for each change
+
+
+@scenario
+async def test_an_event_with_the_longest_name_can_be_read(engine_urls, event, database_url):
+    name = "x" * 64
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute("UPDATE event SET slug = %s", (name,))
+    async with gateway(engine_urls) as served:
+        assert (await served.http("GET", f"/v1/events/{name}")).json()["slug"] == name
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/v1/operator/events", "GET, POST"),
+        ("DELETE", f"/v1/events/{EVENT}", "GET"),
+        ("GET", PATH, "POST"),
+        ("POST", "/", "GET"),
+    ],
+    ids=["operators", "an event", "requests", "the front page"],
+)
+@scenario
+async def test_a_wrong_method_is_told_every_right_one(engine_urls, event, method, path, allowed):
+    async with gateway(engine_urls) as served:
+        answer = await served.http(method, path)
+        assert (answer.status, answer.headers["allow"]) == (405, allowed)
+        assert answer.json()["code"] == "method_not_allowed"
+
+
+@scenario
+async def test_an_event_there_is_not_has_a_page_with_status_404(engine_urls, event):
+    async with gateway(engine_urls) as served:
+        assert (await served.http("GET", f"/e/{EVENT}")).status == 200
+        missing = await served.http("GET", "/e/nowhere")
+        assert (missing.status, missing.headers["content-type"]) == (404, "text/html; charset=utf-8")
+
+
+def test_every_published_call_says_what_it_answers_and_whose_key_it_needs(engine_urls):
+    paths = create_api(Settings(engines=engine_urls, token_secret=SECRET)).openapi()["paths"]
+    described = {(method, path) for path, methods in paths.items() for method in methods}
+    assert described == set(openapi.CALLS)
+    with pytest.raises(KeyError, match="/v1/new"):
+        openapi.describe({"paths": {"/v1/new": {"get": {}}}, "components": {}})
+    for path, methods in paths.items():
+        for call in methods.values():
+            key = "operator" if path.startswith("/v1/operator") else "buyer"
+            needed = path.startswith("/v1/operator") or "/requests" in path or "/holds/" in path
+            assert call.get("security") == ([{key: []}] if needed else None)
+            assert ("401" in call["responses"]) is needed
 
 
 def test_the_published_schema_of_a_request_is_the_decoders(engine_urls):

@@ -12,7 +12,7 @@ from gateway.buyers.intake import Intake
 from gateway.buyers.reask import was_lost
 from gateway.problems import KeyReused, TooMany
 from gateway.settings import Bounds
-from store.errors import OutcomeUnknown, StreamMissing
+from store.errors import OutcomeUnknown, StreamMissing, StreamUnavailable
 from store.wire import decode_entry
 from store.words import Arrival
 from tests.gateway.rig import scenario, until
@@ -27,6 +27,8 @@ class Stream:
         self.number = 0
         self.base = 100
         self.missing = False
+        self.refusing = False
+        self.refused = 0
         self.cut_replies = 0
         self.away = False
         self.created_above = []
@@ -39,6 +41,9 @@ class Stream:
             raise OutcomeUnknown
         if self.missing:
             raise StreamMissing
+        if self.refusing:
+            self.refused += 1
+            raise StreamUnavailable
         self.calls.append(len(entries))
         arrivals = []
         for entry in entries:
@@ -250,3 +255,29 @@ async def test_a_group_has_a_bound(monkeypatch):
 )
 def test_an_entry_is_lost_when_the_cursor_passed_it_or_the_stream_ends_below_it(arrival, cursor, last, lost):
     assert was_lost(arrival, Arrival(cursor), last and Arrival(last)) is lost
+
+
+@scenario
+async def test_a_server_that_takes_no_writes_is_asked_later_and_later_and_keeps_the_order():
+    async with Running() as (intake, stream):
+        stream.refusing = True
+        told = submit(intake, "r0")
+        await until(lambda: stream.refused == 1)
+        submit(intake, "r1", told=told)
+        await until(lambda: stream.refused == 3)
+        tried_within = stream.refused
+        stream.refusing = False
+        await until(lambda: intake.appended == 2)
+        assert tried_within == 3, "it was not tried all the time"
+        assert stream.ids() == ["r0", "r1"]
+        assert told.heard == []
+
+
+@scenario
+async def test_what_a_server_refused_is_not_in_the_stream_and_is_refused_in_time():
+    async with Running(waiting_seconds_max=0.05) as (intake, stream):
+        stream.refusing = True
+        told = submit(intake, "r0")
+        await until(lambda: told.heard)
+        assert told.heard == [("refused", "r0", "stream_unavailable")]
+        assert not intake.undecided

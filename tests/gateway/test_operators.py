@@ -158,12 +158,24 @@ def test_a_policy_changes_only_what_is_named(operator, gig):
         ("PATCH", "/events/gig/policy", {"hold_ttl_seconds": 0}, 400, "invalid_event"),
         ("PATCH", "/events/gig/policy", {"hold_ttl_seconds": None}, 400, "invalid_body"),
         ("POST", "/events", {"slug": "x", "venue": "a" * 20_000}, 413, "too_large"),
+        ("GET", "/events/a\0b", None, 404, "unknown_event"),
+        ("POST", "/events/a\0b/open", None, 404, "unknown_event"),
+        ("PATCH", "/events/a\0b/policy", {}, 404, "unknown_event"),
+        ("POST", "/events", {"slug": "x", "venue": "a\0b"}, 404, "unknown_venue"),
+        ("POST", "/events", {"slug": "x\0", "venue": "arena"}, 400, "invalid_event"),
     ],
 )
 def test_what_is_wrong_is_said_with_a_stable_code(operator, gig, method, path, body, status, code):
     answer = operator(method, path, body)
     assert (answer.status, answer.json["code"]) == (status, code)
     assert answer.headers["content-type"] == PROBLEM_TYPE
+
+
+@pytest.mark.parametrize("opens_at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_that_could_not_be_read_again_is_refused_and_the_list_stays_readable(operator, opens_at):
+    refused = operator("POST", "/events", {"slug": "gig", "venue": "arena", "opens_at": opens_at})
+    assert (refused.status, refused.json["code"]) == (400, "invalid_event")
+    assert operator("GET", "/events").json == {"events": []}
 
 
 def test_a_refused_creation_leaves_nothing(operator, database_url):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from types import SimpleNamespace
 
 import psycopg
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from gateway.buyers import socket as socket_module
 from store import events
 from store.wire import stream_key
 from store.words import EventState
@@ -305,9 +308,10 @@ async def test_a_gateway_at_its_bound_says_when_to_come_back(engine_urls, event,
 
 
 @scenario
-async def test_a_token_that_runs_out_ends_the_socket(engine_urls, event):
-    async with gateway(engine_urls) as served, served.socket(hello={"token": token(seconds=1)}) as ann:
-        await asyncio.sleep(1.2)
+async def test_a_token_that_runs_out_ends_the_socket(engine_urls, event, monkeypatch):
+    async with gateway(engine_urls) as served, served.socket(hello={"token": token(seconds=60)}) as ann:
+        later = SimpleNamespace(time=lambda: time.time() + 61)
+        monkeypatch.setattr(socket_module, "time", later)
         await ann.ask("r1", seats=[SEATS[0]])
         assert (await ann.receive("error"))["code"] == "token_expired"
         assert await ann.close_code() == 4401

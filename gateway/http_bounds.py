@@ -1,0 +1,91 @@
+"""uvicorn's HTTP with bounds on what a client may make it keep before a request is whole.
+
+uvicorn's httptools protocol takes a head of any length, and waits for the rest of a request for ever: one
+connection could fill the memory, and many that say nothing use up the files. Here a head has at most
+`HEAD_BYTES_MAX` (431) and a request is whole within `REQUEST_SECONDS_MAX` (408), also the first, on a new
+connection. A request that arrives in one piece, as nearly all do, costs no timer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from gateway.protocol import SocketProtocol
+
+HEAD_BYTES_MAX = 32 * 1024
+REQUEST_SECONDS_MAX = 10.0
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """One connection. Everything but the two bounds is uvicorn's."""
+
+    _head_open = True
+    """No request's head is whole since the last one's end."""
+    _whole = False
+    """The last request that began has arrived whole."""
+    _head_bytes = 0
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_the_rest()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._whole or self.transport.get_protocol() is not self:  # a websocket has its own bounds
+            self._stop_timer()
+            return
+        self._expect_the_rest()
+        if self._head_open:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES_MAX:
+                self._refuse(b"431 Request Header Fields Too Large", b"The head has at most 32 KiB.")
+
+    def handle_websocket_upgrade(self) -> None:
+        super().handle_websocket_upgrade()
+        socket = self.transport.get_protocol()
+        assert isinstance(socket, SocketProtocol), "the server is configured with it"
+        socket.end_failed_handshake()
+
+    def on_message_begin(self) -> None:
+        self._head_open, self._whole, self._head_bytes = True, False, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._head_open = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._whole = True
+        super().on_message_complete()
+
+    def _expect_the_rest(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(REQUEST_SECONDS_MAX, self._too_slow)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        self._refuse(b"408 Request Timeout", b"The request did not come in time. Send it in one go.")
+
+    def _refuse(self, status: bytes, why: bytes) -> None:
+        """Say so, unless an answer has begun, and close."""
+        self._stop_timer()
+        if self.transport.is_closing():
+            return
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or not cycle.response_started or cycle.response_complete:
+            length = str(len(why)).encode()
+            head = b"content-type: text/plain\r\nconnection: close\r\ncontent-length: " + length
+            self.transport.write(b"HTTP/1.1 " + status + b"\r\n" + head + b"\r\n\r\n" + why)
+        self.transport.close()

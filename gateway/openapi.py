@@ -1,0 +1,271 @@
+"""The published description of the HTTP API: what each call may answer, and whose key it needs.
+
+FastAPI knows the paths and parameters; bodies and answers are msgspec's and written below FastAPI, so what
+they look like is said here, generated from the types that are encoded. Every call that is published must
+be in `CALLS`: `describe` refuses one that is not. `tests/fuzz` holds the gateway to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from msgspec import Meta, Struct
+
+from gateway.buyers.decode import request_schema
+from gateway.problems import PROBLEM_TYPE
+from store.events import Event
+from store.overview import Overview
+from store.plan import Plan
+from store.words import EventState, HoldState, Outcome
+
+_REF = "#/components/schemas/{name}"
+ArrivalText = Annotated[str, Meta(pattern=r"^[0-9]+-[0-9]+$")]
+
+
+class Problem(Struct):
+    """RFC 9457 with a stable `code`; `detail` says what to do next."""
+
+    type: Literal["about:blank"]
+    title: str
+    status: int
+    code: str
+    detail: str
+
+
+class PublicEvent(Struct):
+    """An event as buyers see it; `opens_at` in milliseconds."""
+
+    slug: str
+    name: str
+    state: EventState
+    hold_ttl_seconds: int
+    seats_per_buyer_max: int
+    fast_gate: bool
+    opens_at: int | None
+
+
+class PublicEvents(Struct):
+    events: list[PublicEvent]
+
+
+class SeatMap(Struct):
+    """One letter a seat in plan order (a, h, s, b), places free of each area."""
+
+    batch_no: int
+    states: Annotated[str, Meta(pattern="^[ahsb]*$")]
+    areas: list[int]
+
+
+class Decision(Struct):
+    """The one answer to a request; what is in `result` depends on the outcome, see docs/protocol.md."""
+
+    type: Literal["decision"]
+    id: str
+    arrival: ArrivalText
+    outcome: Outcome
+    result: dict[str, Any]
+
+
+class Undecided(Struct):
+    id: str
+    arrival: ArrivalText | None
+    state: Literal["undecided"]
+
+
+class Accepted(Struct):
+    id: str
+    arrival: ArrivalText
+
+
+class ChangedHold(Struct):
+    hold: str
+    state: HoldState
+
+
+class DemoToken(Struct):
+    token: str
+    buyer: str
+
+
+class Live(Struct):
+    state: Literal["live"]
+
+
+class Ready(Struct):
+    state: Literal["ready", "not_ready"]
+    database: bool
+    stream: bool
+    stopping: bool
+
+
+class Events(Struct):
+    events: list[Event]
+
+
+class EventOverview(Overview, frozen=True):
+    """How a sale stands; `undecided` is null when the stream does not answer."""
+
+    undecided: int | None
+
+
+class Stampede(Struct):
+    """A stampede of the demo; `result` is the load generator's own JSON."""
+
+    id: str
+    state: Literal["running", "done", "failed"]
+    buyers: int
+    seats: int
+    gate: Literal["on", "off"]
+    result: dict[str, Any] | None
+    message: str
+
+
+_WHY = {
+    400: "The request cannot be understood; `detail` says where.",
+    401: "No token, or not a valid one.",
+    403: "Not from another site.",
+    404: "There is nothing of that name, or it is not yours.",
+    405: "Not with this method; see `Allow`.",
+    409: "The state of things does not allow it now; see `code`.",
+    413: "The body is larger than this call takes.",
+    422: "`key_reused`: the key is known with other content.",
+    429: "Too much of yours is under way; see `Retry-After`.",
+    503: "Busy or an engine is away; see `Retry-After` and `code`.",
+}
+_RETRY_AFTER = {
+    "Retry-After": {"description": "Seconds.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
+}
+_CHALLENGE = {"WWW-Authenticate": {"schema": {"type": "string", "const": "Bearer"}, "required": True}}
+_LOCATION = {"Location": {"schema": {"type": "string", "pattern": "^/v1/"}, "required": True}}
+_REFUSAL_HEADERS = {401: _CHALLENGE, 429: _RETRY_AFTER, 503: _RETRY_AFTER}
+
+
+class Call(NamedTuple):
+    """What a call answers when all is well, the problems it may answer, and whose token it needs."""
+
+    answers: Mapping[int, tuple[str, type | None]]
+    """Status: (what it means, the type of the JSON; None for no body)."""
+    problems: tuple[int, ...] = ()
+    key: Literal["", "buyer", "operator"] = ""
+    located: bool = False
+    """The answer that is no problem has a `Location`."""
+
+
+def _event_call() -> Call:
+    return Call({200: ("The event as it is now.", Event)}, (404, 409, 503), "operator")
+
+
+_HOLD = Call({200: ("The hold's state now.", ChangedHold)}, (400, 401, 404, 409, 503), "buyer")
+CALLS: dict[tuple[str, str], Call] = {
+    ("get", "/v1/events"): Call({200: ("Newest first.", PublicEvents)}, (503,)),
+    ("get", "/v1/events/{event}"): Call({200: ("The event.", PublicEvent)}, (400, 404, 503)),
+    ("get", "/v1/events/{event}/plan"): Call(
+        {200: ("The plan.", Plan), 304: ("You have it.", None)}, (400, 404, 503)
+    ),
+    ("get", "/v1/events/{event}/seats"): Call({200: ("The seat map.", SeatMap)}, (400, 404, 503)),
+    ("post", "/v1/events/{event}/requests"): Call(
+        {
+            200: ("The decision, where the client prefers to wait for it (`Prefer`).", Decision),
+            202: ("On disk; `Location` says where its decision will be.", Accepted),
+        },
+        (400, 401, 404, 409, 413, 422, 429, 503),
+        "buyer",
+        located=True,
+    ),
+    ("get", "/v1/events/{event}/requests/{request_id}"): Call(
+        {200: ("The decision.", Decision), 202: ("Not decided yet.", Undecided)},
+        (400, 401, 404, 503),
+        "buyer",
+    ),
+    ("post", "/v1/events/{event}/holds/{hold}/release"): _HOLD,
+    ("post", "/v1/events/{event}/holds/{hold}/confirm"): _HOLD,
+    ("post", "/v1/demo/token"): Call({200: ("A token for nobody in particular.", DemoToken)}, (404,)),
+    ("post", "/v1/demo/stampede"): Call(
+        {202: ("It runs; ask for it at `Location`.", Stampede)}, (400, 403, 404, 413, 429), located=True
+    ),
+    ("get", "/v1/demo/stampede/{run_id}"): Call({200: ("How far it is.", Stampede)}, (404,)),
+    ("get", "/health/live"): Call({200: ("The process answers.", Live)}),
+    ("get", "/health/ready"): Call(
+        {200: ("It can serve.", Ready), 503: ("An engine is away, or the gateway stops.", Ready)}
+    ),
+    ("get", "/v1/operator/events"): Call({200: ("Newest first.", Events)}, (503,), "operator"),
+    ("post", "/v1/operator/events"): Call(
+        {201: ("The event, a draft unless `open` was asked for.", Event)},
+        (400, 404, 409, 413, 503),
+        "operator",
+        located=True,
+    ),
+    ("get", "/v1/operator/events/{event}"): Call(
+        {200: ("How it stands.", EventOverview)}, (404, 503), "operator"
+    ),
+    ("patch", "/v1/operator/events/{event}/policy"): Call(
+        {200: ("The event as it is now.", Event)}, (400, 404, 413, 503), "operator"
+    ),
+    **{
+        ("post", f"/v1/operator/events/{{event}}/{word}"): _event_call()
+        for word in ("open", "pause", "resume", "close")
+    },
+}
+
+
+def openapi(app: FastAPI) -> dict[str, Any]:
+    """The whole description, made once per app."""
+    if app.openapi_schema is None:
+        app.openapi_schema = describe(get_openapi(title=app.title, version=app.version, routes=app.routes))
+    return app.openapi_schema
+
+
+def describe(schema: dict[str, Any]) -> dict[str, Any]:
+    """What FastAPI found, with our answers, problems and keys; raises KeyError for a call not in `CALLS`."""
+    answered = [kind for call in CALLS.values() for _, kind in call.answers.values() if kind is not None]
+    types = list(dict.fromkeys([Problem, *answered]))
+    refs, components = msgspec.json.schema_components(types, ref_template=_REF)
+    ref_of = dict(zip(types, refs, strict=True))
+    for path, method, operation in _operations(schema):
+        call = CALLS[method, path]
+        operation["responses"] = _responses(call, ref_of)
+        if call.key:
+            operation["security"] = [{call.key: []}]
+        parameters = [one for one in operation.get("parameters", ()) if one["name"] != "authorization"]
+        operation["parameters"] = parameters
+    schema.setdefault("components", {})["schemas"] = components | request_schema()[1] | _own_bodies(schema)
+    schema["components"]["securitySchemes"] = {
+        "buyer": {"type": "http", "scheme": "bearer", "description": "The buyer's token."},
+        "operator": {"type": "http", "scheme": "bearer", "description": "The operator key."},
+    }
+    return schema
+
+
+def _operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def _responses(call: Call, ref_of: Mapping[type, dict[str, Any]]) -> dict[str, Any]:
+    responses: dict[str, Any] = {}
+    for status, (means, kind) in call.answers.items():
+        responses[str(status)] = {"description": means}
+        if kind is not None:
+            responses[str(status)]["content"] = {"application/json": {"schema": ref_of[kind]}}
+        if call.located:
+            responses[str(status)]["headers"] = _LOCATION
+    keyed = (401,) if call.key == "operator" else ()
+    for status in sorted({*call.problems, *keyed}):
+        responses[str(status)] = {
+            "description": _WHY[status],
+            "content": {PROBLEM_TYPE: {"schema": ref_of[Problem]}},
+        }
+        if status in _REFUSAL_HEADERS:
+            responses[str(status)]["headers"] = _REFUSAL_HEADERS[status]
+    return responses
+
+
+def _own_bodies(schema: dict[str, Any]) -> dict[str, Any]:
+    """Bodies that FastAPI reads itself; its own form of a refusal is not ours and goes."""
+    found: dict[str, Any] = schema["components"].get("schemas", {})
+    return {name: kind for name, kind in found.items() if "ValidationError" not in name}

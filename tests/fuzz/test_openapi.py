@@ -1,0 +1,74 @@
+"""The gateway keeps to its own description, whatever the description allows and whatever it does not.
+
+schemathesis makes calls from `/openapi.json`, right ones and wrong ones, and judges the answers with all
+of its checks: no 5xx, no status, header, content type or body that is not described, wrong calls refused,
+wrong methods with 405 and `Allow`, and nothing that asks for a key answered without it. What it is run with
+is in `schemathesis.toml`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.pages import demo
+from onsale.engines.data_dir import REPOSITORY
+from tests.gateway.rig import EVENT, token
+from tests.model.clients import Http, Operator
+from tests.model.stack import OPERATOR_KEY, stack
+from tests.model.test_model import VENUE, house
+from tests.profiles import LONG
+
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+EXAMPLES = 300 if LONG else 8
+HISTORIES = 100 if LONG else 3
+
+
+@pytest.fixture
+def no_real_stampede(monkeypatch):
+    """A stampede is a program of its own; here it is one that ends at once."""
+    monkeypatch.setattr(demo, "command", lambda wish, url: [sys.executable, "-c", ""])
+
+
+def schemathesis(port: int, *options: str) -> None:
+    keys = {"BUYER_TOKEN": token("ann"), "OPERATOR_KEY": OPERATOR_KEY}
+    program = Path(sys.executable).with_name("schemathesis")
+    done = subprocess.run(
+        [program, "--config-file", CONFIG, "run", f"http://127.0.0.1:{port}/openapi.json", *options],
+        env={**os.environ, **keys, "PYTHONPATH": str(REPOSITORY)},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def port(engine_urls, no_real_stampede):
+    """The port of a gateway in a demo, with one open event."""
+    with stack(engine_urls, demo=True) as both:
+        both.save_venue(VENUE, house())
+        with contextlib.closing(Http(both.port)) as http:
+            made = Operator(http).ask("POST", "", {"slug": EVENT, "venue": VENUE, "open": True})
+        assert made[0] == 201
+        both.allocate(EVENT)
+        yield both.port
+
+
+def test_every_call_is_answered_as_it_is_described(port):
+    """The edges of every parameter and body, one after the other."""
+    schemathesis(port, "--phases", "examples,coverage")
+
+
+def test_calls_made_up_at_random_are_answered_as_described(port):
+    schemathesis(port, "--phases", "fuzzing", "--max-examples", str(EXAMPLES))
+
+
+def test_calls_that_follow_from_each_other_are_answered_as_described(port):
+    """What one call made or took away is there, or gone, for the next."""
+    schemathesis(port, "--phases", "stateful", "--max-examples", str(HISTORIES))

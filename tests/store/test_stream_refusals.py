@@ -1,0 +1,73 @@
+"""A stream server that answers but takes no writes: nothing was done, and that is said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+
+from onsale.engines.valkey import ValkeyServer
+from store.errors import StreamUnavailable
+from store.stream.redis_stream import RedisArrivals, RedisIntake, connect, connect_async
+from store.words import Arrival
+
+START = Arrival("0-0")
+
+
+@pytest.fixture
+def server(tmp_path) -> Iterator[ValkeyServer]:
+    server = ValkeyServer(tmp_path / "valkey")
+    server.start()
+    yield server
+    server.stop()
+
+
+def fill(client: redis.Redis) -> None:
+    client.config_set("maxmemory", 1)
+
+
+def demote(client: redis.Redis) -> None:
+    client.execute_command("REPLICAOF", "127.0.0.1", "1")
+
+
+def cut_off(client: redis.Redis) -> None:
+    client.config_set("min-replicas-to-write", 1)
+
+
+@pytest.mark.parametrize("spoil", [fill, demote, cut_off])
+def test_an_append_that_is_refused_appended_nothing_and_says_the_stream_is_unavailable(server, spoil):
+    with redis.Redis.from_url(server.url) as plain:
+        arrivals = RedisArrivals(connect(server.url), "gig")
+        arrivals.ensure_above(START)
+        spoil(plain)
+        with pytest.raises(StreamUnavailable):
+            asyncio.run(_append(server.url))
+        with pytest.raises(StreamUnavailable):
+            arrivals.append([b"one", b"two"])
+        assert len(arrivals.read(START, count_max=10, block_ms=0)) == 1, "the marker, and nothing else"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda arrivals: arrivals.ensure_above(Arrival("9-9")),
+        lambda arrivals: arrivals.trim_through(Arrival("9-9")),
+        lambda arrivals: arrivals.publish([("channel", b"x")], trim_through=Arrival("9-9")),
+    ],
+)
+def test_an_allocator_is_told_the_same(server, use: Callable[[RedisArrivals], Any]):
+    with redis.Redis.from_url(server.url) as plain:
+        demote(plain)
+        with pytest.raises(StreamUnavailable):
+            use(RedisArrivals(connect(server.url), "gig"))
+
+
+async def _append(url: str) -> None:
+    client = connect_async(url)
+    try:
+        await RedisIntake(client, "gig").append([b"one", b"two"])
+    finally:
+        await client.aclose()
