@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from bench.report import Report
+from bench import labels
+from bench.report import Judged, Report, Row, figure
 from bench.stampede import Ran, Result
 
 BARS = " ▁▂▃▄▅▆▇█"
 PLOT_COLUMNS = 60
 FINDINGS_SHOWN = 20
 BUSY_SHARE = 0.25
+WRONGS = ("oversold", "lost", "no_winner", "overtaken", "split", "drift")
+"""What a strategy can do wrong, by the names of its report."""
 
 
 def latency_plot(latencies_ns: Sequence[int], columns: int = PLOT_COLUMNS, rows: int = 5) -> list[str]:
@@ -81,25 +85,75 @@ def verdict(result: Result) -> RenderableType:
 
 
 def core_report(report: Report) -> RenderableType:
-    """The benchmark's rows (value, what it should reach, whether it does), and where time goes."""
-    table = Table("measured", box=None, padding=(0, 2))
-    table.add_column("value", justify="right")
-    table.add_column("unit", style="dim")
-    table.add_column("reach", justify="right", style="dim")
-    table.add_column("")
-    for row in report.rows:
-        mark = Text("✓", style="green") if row.reached else Text("✗", style="red")
-        shown = f"{row.value:,.0f}" if row.value >= 1000 else f"{row.value:g}"
-        table.add_row(row.name, shown, row.unit, row.reach, mark)
-    parts: list[RenderableType] = [table]
+    """The benchmark's rows (median, spread, what it should reach, whether it does), and where time goes."""
+    parts: list[RenderableType] = [rows_table(report.rows)]
     if report.where_time_goes:
         where = ", ".join(f"{name} {cost:g}" for name, cost in report.where_time_goes.items())
         parts += [Text(), Text(f"µs of CPU per decision: {where}", style="dim")]
+    if report.judged:
+        parts += [Text(), *_judged(report.judged)]
     cores, load = report.machine.get("cores", 1), report.machine.get("load_1m_before", 0.0)
     if load > BUSY_SHARE * cores:
         busy = f"The load average was {load:g} on {cores} cores when this began: figures are too low."
         parts += [Text(), Text(busy, style="yellow")]
     return Group(*parts)
+
+
+def rows_table(rows: Sequence[Row]) -> Table:
+    """Median, least and most of the rounds, reach, and whether it is reached."""
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("measured", overflow="fold")
+    table.add_column("median", justify="right")
+    table.add_column("least – most", justify="right", style="dim")
+    table.add_column("unit", style="dim")
+    table.add_column("reach", justify="right", style="dim")
+    table.add_column("")
+    for row in rows:
+        mark = {"reached": Text("✓", style="green"), "missed": Text("✗", style="red")}.get(
+            labels.verdict(row)
+        )
+        table.add_row(row.name, figure(row.value), row.spread, row.unit, row.reach, mark or "")
+    return table
+
+
+def strategies_table(strategies: dict[str, Any]) -> Table:
+    """Every strategy under every load: how fast, and what it did wrong."""
+    table = Table("strategy", "over", "load", box=None, padding=(0, 2))
+    for name in ("decisions/s", "p50 ms", "p99 ms", *WRONGS):
+        table.add_column(name.replace("_", " "), justify="right")
+    for row in strategies.get("rows", []):
+        wrongs = [row.get(name) for name in WRONGS]
+        table.add_row(
+            row["strategy"],
+            row["transport"],
+            row["load"],
+            figure(row["decisions_per_second"]),
+            figure(row["p50_ms"]),
+            figure(row["p99_ms"]),
+            *(Text("·" if not count else f"{count:,}", style="red" if count else "dim") for count in wrongs),
+        )
+    return table
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table as Markdown, for a README."""
+    lines = ["| row | reach | measured | least – most |", "|---|---|---|---|"]
+    for row in rows:
+        value = labels.with_unit(row, row.value)
+        shown = f"**{value}** (missed)" if labels.verdict(row) == "missed" else value
+        lines.append(
+            f"| {labels.label(row.name)} | {labels.reach(row)} | {shown} | {labels.spread(row) or '–'} |"
+        )
+    return "\n".join(lines)
+
+
+def _judged(judged: Sequence[Judged]) -> list[Text]:
+    found = [one for one in judged if one.findings]
+    decisions = sum(one.decisions for one in judged)
+    if not found:
+        counted = f"{len(judged)} events, {decisions:,} decisions"
+        return [Text(f"✓ every law kept in {counted}: checker and replay found nothing", style="green")]
+    return [Text(f"✗ {one.what}: {story}", style="red") for one in found for story in one.findings]
 
 
 def _seats(result: Result) -> str:

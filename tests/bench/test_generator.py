@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from bench.client import Client
+from bench.client import SocketBuyer, decode_head, request_frame
 from bench.clients import Fleet
+from bench.echo_process import echo_server
 from bench.evidence import read_json
 from bench.generator import GeneratorFailed, generator, mint, named_seat
 from bench.orders import Mode, Orders, percentile
-from bench.rows_sockets import echo_server
 
 SECRET = "a secret of at least 32 bytes, for tests"
 
@@ -65,17 +65,17 @@ def fleet(tmp_path, **options):
 
 
 def test_request_frames_are_those_of_the_protocol(tmp_path):
-    client = Client(fleet(tmp_path), 0)
-    assert json.loads(client.request_frame("r1")) == {"type": "request", "id": "r1", "seats": ["s1"]}
-    assert json.loads(client.request_frame("r1", again=True))["again"] is True
-    hello = read_json(client.hello)
+    frame = request_frame("r1", named_seat("s1"))
+    assert json.loads(frame) == {"type": "request", "id": "r1", "seats": ["s1"]}
+    assert json.loads(request_frame("r1", named_seat("s1"), again=True))["again"] is True
+    hello = read_json(SocketBuyer(fleet(tmp_path), 0).hello)
     assert (hello["type"], hello["event"]) == ("hello", "small")
 
 
 def test_a_decision_nobody_asked_for_is_kept_as_strange(tmp_path):
     clients = fleet(tmp_path)
     frame = b'{"type":"decision","id":"r9","arrival":"1-0","outcome":"taken","result":{}}'
-    clients.hear(clients.clients[0], frame, 5)
+    clients.hear(clients.clients[0], decode_head(frame), frame, 5)
     assert clients.clients[0].seen.strange == [frame]
 
 
