@@ -141,9 +141,7 @@ def markdown(rows: Sequence[Row]) -> str:
     for row in rows:
         value = labels.with_unit(row, row.value)
         shown = f"**{value}** (missed)" if labels.verdict(row) == "missed" else value
-        lines.append(
-            f"| {labels.label(row.name)} | {labels.reach(row)} | {shown} | {labels.spread(row) or '–'} |"
-        )
+        lines.append(f"| {labels.label(row.name)} | {labels.reach(row)} | {shown} | {row.spread or '–'} |")
     return "\n".join(lines)
 
 

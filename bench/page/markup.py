@@ -32,15 +32,26 @@ def join(*children: str) -> Html:
 def table(heads: list[str], rows: list[list[str]], class_: str = "") -> Html:
     """A table whose cells know their head, so that a phone can show each row as a card."""
     head = tag("thead", tag("tr", *(tag("th", each, scope="col") for each in heads)))
-    body = [
-        tag(
-            "tr",
-            tag("th", cells[0], scope="row"),
-            *(tag("td", cell, data_head=title) for cell, title in zip(cells[1:], heads[1:], strict=True)),
-        )
-        for cells in rows
-    ]
-    return tag("table", head, tag("tbody", *body), class_=class_ or None)
+    body = tag("tbody", *(row(heads, cells) for cells in rows))
+    return tag("table", head, body, class_=f"data {class_}".strip())
+
+
+def grouped_table(heads: list[str], groups: dict[str, list[list[str]]], class_: str = "") -> Html:
+    """The same with a heading above each group of rows."""
+    head = tag("thead", tag("tr", *(tag("th", each, scope="col") for each in heads)))
+    bodies = []
+    for title, rows in groups.items():
+        heading = tag("tr", tag("th", title, colspan=str(len(heads)), scope="rowgroup"), class_="group")
+        bodies.append(tag("tbody", heading, *(row(heads, cells) for cells in rows)))
+    return tag("table", head, *bodies, class_=f"data {class_}".strip())
+
+
+def row(heads: list[str], cells: list[str]) -> Html:
+    """A row; each cell but the first carries its column's head."""
+    named = zip(cells[1:], heads[1:], strict=True)
+    return tag(
+        "tr", tag("th", cells[0], scope="row"), *(tag("td", cell, data_head=head) for cell, head in named)
+    )
 
 
 def section(identifier: str, title: str, *children: str) -> Html:

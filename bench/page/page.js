@@ -2,8 +2,9 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const DASHES = [[], [6, 4], [2, 3]];
-  const TICKS = [0, 0.30103, 1, 2, 3, 4];
-  const TICK_NAMES = ["0 %", "50 %", "90 %", "99 %", "99.9 %", "99.99 %"];
+  const TICKS = [0.30103, 1, 2, 3, 4];
+  const TICK_NAMES = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"];
+  const NARROW = 480;
   const HEIGHT = 320;
 
   /** A colour of the style sheet as the canvas takes it, for the theme that shows now. */
@@ -18,6 +19,14 @@
 
   const number = (value) =>
     value == null ? "–" : value >= 1000 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3));
+
+  /** The line's own dash beside its name. */
+  const legend = {
+    markers: {
+      width: 2,
+      dash: (plot, at) => ({ 0: "solid", 6: "dashed", 2: "dotted" })[plot.series[at].dash?.[0] ?? 0],
+    },
+  };
 
   /** Several lines over different x made into uPlot's one x and many y. */
   const aligned = (lines) => {
@@ -73,8 +82,12 @@
         height: HEIGHT,
         scales: { x: { time: false, range: (_p, _low, high) => [0, Math.max(high, 2)] }, y: { distr: 3, range: wholeDecades } },
         cursor: { y: false },
+        legend,
         axes: [
-          axis({ splits: TICKS, values: (_plot, splits) => splits.map((at) => TICK_NAMES[TICKS.indexOf(at)]) }),
+          axis({
+            splits: host.clientWidth < NARROW ? TICKS.slice(0, -1) : TICKS,
+            values: (_plot, splits) => splits.map((at) => TICK_NAMES[TICKS.indexOf(at)]),
+          }),
           axis({ size: 64, splits: decades, values: (_plot, splits) => splits.map((at) => `${number(at)} ms`) }),
         ],
         series: [{ label: "answered", value: (_plot, x) => (x == null ? "" : `${+(100 * (1 - 10 ** -x)).toFixed(3)} %`) }, ...series],
@@ -97,8 +110,9 @@
         },
         focus: { alpha: 0.25 },
         cursor: { y: false, focus: { prox: 24 } },
+        legend,
         axes: [
-          axis({ splits: () => connections, values: (_plot, splits) => splits.map(number) }),
+          axis({ splits: () => connections, filter: (_plot, splits) => splits, values: (_plot, splits) => splits.map(number) }),
           axis({ size: 64, splits: decades, values: (_plot, splits) => splits.map(number) }),
         ],
         series: [

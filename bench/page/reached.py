@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from bench.everything import Everything
-from bench.labels import label, reach, spread, verdict, with_unit
-from bench.page.markup import Html, join, section, table, tag
+from bench.labels import grouped, label, reach, verdict, with_unit
+from bench.page.markup import Html, grouped_table, join, section, table, tag
 from bench.report import Curve, Judged, Report, Row, figure
 
 HEADLINES = (
-    ("end_to_end", "decisions a second, end to end over websockets"),
-    ("open_loop_p99_at_half", "p99 at half that rate, on a schedule"),
+    ("end_to_end", "decisions, end to end over websockets"),
+    ("open_loop_p99_at_half", "p99 at half that rate, open loop"),
     ("ten_thousand_on_one_gate_off", "for 10,000 buyers on one seat, all decided"),
     ("takeover_after_sigkill", "without an answer when the owner is killed"),
 )
@@ -35,15 +35,25 @@ def headlines(found: Everything) -> Html:
     """A few large figures; whatever was not measured is left out."""
     rows = {row.name: row for row in found.rows()}
     tiles = [
-        tag("div", tag("dt", says), tag("dd", with_unit(rows[name], rows[name].value)))
+        tag(
+            "div",
+            tag("dt", says),
+            tag("dd", with_unit(rows[name], rows[name].value).replace(" decisions", "")),
+        )
         for name, says in HEADLINES
         if name in rows
     ]
     return tag("dl", *tiles, class_="headlines") if tiles else Html("")
 
 
+def _short(row: Row) -> str:
+    return with_unit(row, row.value).replace(" decisions", "")
+
+
 def reach_section(rows: list[Row]) -> Html:
     reached = [verdict(row) for row in rows]
+    heads = ["measured", "median", "least – most", "reach", ""]
+    groups = {title: [_reach_row(row) for row in group] for title, group in grouped(rows).items()}
     counted = f"{reached.count('reached')} of {len(rows) - reached.count('')} are reached."
     return section(
         "reach",
@@ -53,23 +63,20 @@ def reach_section(rows: list[Row]) -> Html:
             "Medians of rounds that took turns; beside them the least and the most a round gave. "
             "Load generator and every server process share the machine's cores. " + counted,
         ),
-        table(
-            ["measured", "median", "least – most", "reach", ""],
-            [_reach_row(row) for row in rows],
-            "cards reach",
-        ),
+        grouped_table(heads, groups, "cards reach"),
     )
 
 
 def _reach_row(row: Row) -> list[str]:
     mark, word = SHOWN[verdict(row)]
+    shape = tag("i", mark, aria_hidden="true") if mark else ""
     note = tag("small", row.note) if row.note else ""
     return [
         join(label(row.name), note),
         tag("b", with_unit(row, row.value)),
-        spread(row),
+        row.spread,
         reach(row),
-        tag("span", tag("i", mark, aria_hidden="true"), word, class_=f"verdict {verdict(row) or 'record'}"),
+        tag("span", shape, word, class_=f"verdict {verdict(row) or 'record'}"),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from bench.page.markup import Html, section, table, tag
+from bench.page.markup import Html, join, section, table, tag
 from bench.report import figure
 
 OWN = ("onsale", "onsale_gate")
@@ -126,10 +126,11 @@ def _wrongs(row: dict[str, Any]) -> list[str]:
 
 def _wrong_section(rows: list[dict[str, Any]]) -> Html:
     names = [name for name in dict.fromkeys(row["strategy"] for row in rows) if name not in FLOORS]
-    body = []
+    body: list[list[str]] = []
     for name in names:
         own = [row for row in rows if row["strategy"] == name]
-        body.append([_name(name), *(_wrong_cell(key, own) for key in WRONGS)])
+        cells = [_wrong_cell(key, own) for key in WRONGS]
+        body.append([join(_name(name), tag("small", _in_short(own), class_="short")), *cells])
     heads = ["", *(word for word, _ in WRONGS.values())]
     meanings = [tag("li", tag("b", word), f": {meaning}") for word, meaning in WRONGS.values()]
     return section(
@@ -142,6 +143,12 @@ def _wrong_section(rows: list[dict[str, Any]]) -> Html:
         table(heads, body, "matrix"),
         tag("ul", *meanings, class_="meanings"),
     )
+
+
+def _in_short(rows: list[dict[str, Any]]) -> str:
+    """The row in one line, for a phone."""
+    counts = {words[0]: sum(row.get(key) or 0 for row in rows) for key, words in WRONGS.items()}
+    return ", ".join(f"{word} {count:,}" for word, count in counts.items() if count) or "nothing found"
 
 
 def _wrong_cell(key: str, rows: list[dict[str, Any]]) -> Html:
@@ -161,7 +168,7 @@ def _losing_section(strategies: dict[str, Any], rows: list[dict[str, Any]]) -> H
     if not any(row["strategy"] in OWN for row in rows):
         return Html("")
     told = (
-        tag("ul", *(tag("li", str(one)) for one in losses))
+        tag("ul", *(tag("li", _told(str(one))) for one in losses))
         if losses
         else tag("p", "Under none of these loads was another one that keeps its word faster.")
     )
@@ -176,8 +183,24 @@ def _losing_section(strategies: dict[str, Any], rows: list[dict[str, Any]]) -> H
     )
 
 
+def _told(loss: str) -> str:
+    """A sentence of the strategies' report with loads and strategies by their names for people."""
+    for load, words in LOADS.items():
+        if loss.startswith(f"{load} "):
+            loss = words + loss.removeprefix(load)
+    if loss.startswith(CURVE):
+        count, _, rest = loss.removeprefix(CURVE).partition(" ")
+        loss = f"{count} connections {rest}"
+    return loss.replace("_", " ").replace("over http:", "over HTTP:").replace("over ws:", "over websockets:")
+
+
 def _name(strategy: str) -> str:
-    names = {"onsale": "onsale, gate off", "onsale_gate": "onsale, gate on", "floor": "echo, no work"}
+    names = {
+        "onsale": "onsale, gate off",
+        "onsale_gate": "onsale, gate on",
+        "floor": "no work at all",
+        "floor_asgi": "no work, by ASGI",
+    }
     return names.get(strategy, strategy.replace("_", " "))
 
 
