@@ -21,7 +21,6 @@ from bench.http_buyer import HttpBuyer
 from bench.orders import Go, Mode, Orders, Round
 from bench.schedule import Schedule, is_behind
 
-CONNECT_TRIES_MAX = 8
 SENDS_PER_TURN = 32
 """After this many sends the event loop may read what has come meanwhile."""
 ASK_AGAIN_CODES = {
@@ -72,12 +71,12 @@ class Fleet:
 
     async def _connect_one(self, client: Buyer, seconds_max: float) -> None:
         give_up_at = time.monotonic() + seconds_max
-        for attempt in range(CONNECT_TRIES_MAX):
+        for attempt in range(self.orders.connect_tries_max):
             try:
                 await client.connect()
                 return
             except Exception:  # whatever broke, a client tries again, with growing pauses
-                if attempt + 1 == CONNECT_TRIES_MAX or time.monotonic() > give_up_at:
+                if attempt + 1 == self.orders.connect_tries_max or time.monotonic() > give_up_at:
                     raise
                 await asyncio.sleep(min(0.05 * 2**attempt, 2.0))
 

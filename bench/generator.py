@@ -96,6 +96,7 @@ async def generator(
     churn: bool = False,
     answer_seconds_max: float = 60.0,
     connect_burst: int = 200,
+    connect_tries_max: int = 8,
 ) -> AsyncIterator[Generator]:
     """A process with all sockets open and welcome when the block begins; ended with the block.
 
@@ -116,6 +117,7 @@ async def generator(
             churn=churn,
             answer_seconds_max=answer_seconds_max,
             connect_burst=connect_burst,
+            connect_tries_max=connect_tries_max,
         )
         process = await asyncio.create_subprocess_exec(
             sys.executable,

@@ -86,4 +86,6 @@ def reach(row: Row) -> str:
 
 
 def _united(text: str, unit: str) -> str:
+    if unit == "decisions/s":
+        return f"{text}/s"
     return text if unit == "ratio" else f"{text} {unit}"

@@ -45,6 +45,7 @@ class Orders(Struct):
     """How long to wait for the last answers."""
     connect_burst: int = 200
     """Sockets that connect at the same time."""
+    connect_tries_max: int = 8
     keep: bool = True
     """Keep what every client saw, for the checker. Without it only figures are kept."""
     churn: bool = False

@@ -8,6 +8,7 @@ import random
 from bench.effort import Effort
 from bench.generator import generator, mint, named_seat
 from bench.judging import judge_event, note
+from bench.labels import label
 from bench.orders import Mode, Round
 from bench.report import Curve, Report, Row, Say, at_most
 from bench.rows_sockets import latencies, ms
@@ -91,7 +92,7 @@ def _row(name: str, done: list[Round], reach: float, lawful: bool) -> Row:
 
 
 def _curve(name: str, done: list[Round]) -> Curve:
-    return Curve.of(name.replace("_", " "), latencies(done), "at once")
+    return Curve.of(label(name), latencies(done), "at once")
 
 
 async def _rush(target: Target, seats: int, *, keep: bool) -> tuple[StageEvent, Round]:

@@ -18,7 +18,9 @@
   };
 
   const number = (value) =>
-    value == null ? "–" : value >= 1000 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3));
+    value == null ? "" : value >= 1000 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3));
+
+  const time = (ms) => (ms >= 1000 ? `${number(ms / 1000)} s` : `${number(ms)} ms`);
 
   /** The line's own dash beside its name. */
   const legend = {
@@ -74,7 +76,7 @@
       width: 2,
       spanGaps: true,
       points: { show: false },
-      value: (_plot, value) => (value == null ? "" : `${number(value)} ms`),
+      value: (_plot, value) => (value == null ? "" : time(value)),
     }));
     return new uPlot(
       {
@@ -85,10 +87,10 @@
         legend,
         axes: [
           axis({
-            splits: host.clientWidth < NARROW ? TICKS.slice(0, -1) : TICKS,
+            splits: host.clientWidth < NARROW ? TICKS.slice(1, -1) : TICKS,
             values: (_plot, splits) => splits.map((at) => TICK_NAMES[TICKS.indexOf(at)]),
           }),
-          axis({ size: 64, splits: decades, values: (_plot, splits) => splits.map((at) => `${number(at)} ms`) }),
+          axis({ size: 64, splits: decades, values: (_plot, splits) => splits.map(time) }),
         ],
         series: [{ label: "answered", value: (_plot, x) => (x == null ? "" : `${+(100 * (1 - 10 ** -x)).toFixed(3)} %`) }, ...series],
       },

@@ -15,7 +15,7 @@ HEADLINES = (
     ("ten_thousand_on_one_gate_off", "for 10,000 buyers on one seat, all decided"),
     ("takeover_after_sigkill", "without an answer when the owner is killed"),
 )
-SHOWN = {"reached": ("✓", "reached"), "missed": ("✗", "missed"), "": ("", "for the record")}
+SHOWN = {"reached": ("✓", "reached"), "missed": ("✗", "missed"), "": ("", "")}
 MACHINE = {
     "cpu": "processor",
     "cores": "cores",
@@ -46,10 +46,6 @@ def headlines(found: Everything) -> Html:
     return tag("dl", *tiles, class_="headlines") if tiles else Html("")
 
 
-def _short(row: Row) -> str:
-    return with_unit(row, row.value).replace(" decisions", "")
-
-
 def reach_section(rows: list[Row]) -> Html:
     reached = [verdict(row) for row in rows]
     heads = ["measured", "median", "least – most", "reach", ""]
@@ -75,7 +71,7 @@ def _reach_row(row: Row) -> list[str]:
         join(label(row.name), note),
         tag("b", with_unit(row, row.value)),
         row.spread,
-        reach(row),
+        reach(row) if verdict(row) else tag("span", "for the record", class_="quiet"),
         tag("span", shape, word, class_=f"verdict {verdict(row) or 'record'}"),
     ]
 
@@ -158,7 +154,7 @@ def judged_section(judged: list[Judged]) -> Html:
         tag(
             "details",
             tag("summary", "each event"),
-            table(["event", "decisions", "by", "found"], rows, "cards"),
+            table(["event", "decisions", "by", "found"], rows, "cards judged"),
         ),
     )
 

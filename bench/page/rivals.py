@@ -102,7 +102,7 @@ def _bar(row: dict[str, Any], low: float, high: float) -> Html:
     share = max(0.0, math.log(rate / low) / math.log(high / low)) if rate > 0 else 0.0
     kind = "own" if row["strategy"] in OWN else "floor" if row["strategy"] in FLOORS else "rival"
     wrong = _wrongs(row)
-    latency = f"p50 {figure(row['p50_ms'])} · p99 {figure(row['p99_ms'])} ms"
+    latency = f"p50 {row['p50_ms']:.3g} · p99 {row['p99_ms']:,.3g} ms"
     return tag(
         "div",
         tag("span", _name(row["strategy"]), class_="who"),

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from bench import core, show
-from bench.backlog import allocator_stack, alone, mixed
+from bench.backlog import alone, mixed
 from bench.processes import machine, resident_bytes, tree_cpu_seconds
 from bench.report import Report, at_least, at_most
 from bench.rows_memory import measure_memory
@@ -68,8 +68,9 @@ def test_a_mixed_backlog_has_as_many_seats_as_are_to_be_held():
     assert firsts == [0, 10, 20, 30]
 
 
-def test_a_small_backlog_is_decided_and_counted():
-    with allocator_stack() as stack, alone(stack, 10) as one:
+def test_a_small_backlog_is_decided_and_counted(alone_stack):
+    stack = alone_stack
+    with alone(stack, 10) as one:
         before = tree_cpu_seconds(stack.pid("postgres"))
         decided = one.decide(mixed(one.event.plan, 3_000, 10))
         assert one.outcomes() == {"held": 10, "taken": 2_990}

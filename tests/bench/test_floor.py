@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from bench.backlog import allocator_stack, alone, mixed
+from bench.backlog import alone, mixed
 from bench.floor import Copy, floor
 
 LEFT = """
@@ -23,14 +23,15 @@ SELECT (SELECT array_agg(outcome || ' ' || buyer || ' ' || request_id || ' ' || 
 """
 
 
-def test_the_floor_writes_what_the_allocator_writes():
-    with allocator_stack() as stack, alone(stack, 40) as one:
+def test_the_floor_writes_what_the_allocator_writes(alone_stack):
+    url = alone_stack.urls.database_url
+    with alone(alone_stack, 40) as one:
         entries = mixed(one.event.plan, 3_000, 30)
         decided = one.decide(entries)
         assert sum(decided.sizes) == 3_000
-        with floor(stack.urls.database_url, 40, entries, decided.sizes) as below:
+        with floor(url, 40, entries, decided.sizes) as below:
             assert below.write() > 0
-            with psycopg.connect(stack.urls.database_url) as connection:
+            with psycopg.connect(url) as connection:
                 by_allocator, by_floor = (
                     connection.execute(LEFT, {"event": event_id}).fetchone()
                     for event_id in (one.event.id, below.event.id)
