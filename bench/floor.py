@@ -3,7 +3,8 @@
 What the allocator's own writer would send for a backlog is recorded beforehand, batch by batch, and
 sent again as it is by one connection: fence, COPY, conditional writes, COMMIT. What this reaches is
 what Postgres and this machine allow for these rows and indexes; the allocator is measured against it.
-Recorded through `PostgresTruth` itself, so the floor stays the same statements when those change.
+Recorded through the batch loop and its writer themselves, so the floor stays the same statements when
+those change.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import msgspec
 import psycopg
 
 from allocator import lease
-from allocator.decide import decide
-from allocator.intake import read_entries
+from allocator.keys import Keys
 from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.load import Connection
-from allocator.memory import Memory, Overlay
+from allocator.loop import BatchLoop
+from allocator.memory import Memory
+from allocator.ports import Cursor
 from allocator.truth import PostgresTruth
-from allocator.wishes import Wishes
 from bench.target import StageEvent, make_event
 from store.database import connect
 from store.events import load_policy
@@ -77,6 +78,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.steps: list[list[Statement] | Copy] = []
+        self.transactions: list[list[list[Statement] | Copy]] = []
         self._pipelined: list[Statement] | None = None
 
     @contextmanager
@@ -103,11 +105,12 @@ class Recorder:
         self.steps.append(Copy(text, pieces.written))
 
     def commit(self) -> None:
-        """The end of a transaction is where a recording is taken."""
+        self.transactions.append(self.steps)
+        self.steps = []
 
-    def taken(self, rows: int) -> Recorded:
-        steps, self.steps = self.steps, []
-        return Recorded(steps, rows)
+    def forget(self) -> None:
+        """What was sent so far is no part of any batch."""
+        self.steps, self.transactions = [], []
 
 
 class _Pieces:
@@ -141,50 +144,68 @@ class Floor(NamedTuple):
 def floor(database_url: str, seats: int, entries: Sequence[bytes], sizes: Sequence[int]) -> Iterator[Floor]:
     """A floor for this backlog in batches of these sizes, on an event no allocator works for (a draft)."""
     event = make_event(database_url, seats, hold_ttl_seconds=3_600, state=EventState.DRAFT)
+    layout = Layout(event.plan)
     with connect(database_url, "onsale floor") as connection:
         seen = lease.look(connection, event.id)
         owned = lease.take(connection, event.id, seen, "floor")
         assert owned is not None, "nobody else works for a draft"
+        policy = msgspec.structs.replace(load_policy(connection, event.id), state=EventState.OPEN)
         connection.execute("DELETE FROM fact WHERE event_id = %s", (event.id,))
         connection.commit()
-        setting, batches = record(connection, event, owned, entries, sizes)
-        for step in setting.steps:
-            _send(connection, step)
-        connection.commit()
-        yield Floor(event, connection, batches)
+        PostgresTruth(connection, database_url, event.id, owned, layout)  # makes the owner's settings
+        yield Floor(event, connection, record(event, Memory(layout, policy), owned, entries, sizes))
 
 
 def record(
-    connection: Connection, event: StageEvent, owned: Owned, entries: Sequence[bytes], sizes: Sequence[int]
-) -> tuple[Recorded, list[Recorded]]:
-    """(settings of the connection, one transaction a batch) as the allocator would send them."""
+    event: StageEvent, memory: Memory, owned: Owned, entries: Sequence[bytes], sizes: Sequence[int]
+) -> list[Recorded]:
+    """The transactions that the allocator's batch loop would send for these entries."""
     assert sum(sizes) == len(entries), "every entry is in a batch"
-    layout = Layout(event.plan)
-    policy = msgspec.structs.replace(load_policy(connection, event.id), state=EventState.OPEN)
-    connection.commit()
-    memory = Memory(layout, policy)
-    wishes = Wishes(layout)
     recorder = Recorder()
-    truth = PostgresTruth(cast("Connection", recorder), "", event.id, owned, layout)
-    setting = recorder.taken(0)
-    batches: list[Recorded] = []
-    first = 0
-    for batch_no, size in enumerate(sizes, 1):
-        raw: list[RawEntry] = [
-            (f"{STREAM_MILLISECONDS + batch_no}-{number}".encode(), [REQUEST, entry])
-            for number, entry in enumerate(entries[first : first + size])
-        ]
-        first += size
-        asks = read_entries(raw, wishes).asks
-        arrival = Arrival(raw[-1][0].decode())
-        overlay = Overlay(memory)
-        begun = truth.begin(batch_no - 1, arrival)
-        decided = decide(memory, overlay, batch_no, begun.batch_time, [], asks)
-        truth.write(batch_no, begun, arrival, decided)
-        truth.commit()
-        overlay.keep(batch_no, begun.batch_time)
-        batches.append(recorder.taken(size))
-    return setting, batches
+    truth = PostgresTruth(cast("Connection", recorder), "", event.id, owned, memory.layout)
+    recorder.forget()  # the owner's settings
+    arrivals = Chunks(entries, sizes)
+    cursor = Cursor(owned.epoch, memory.batch_no, Arrival("0-0"))
+    loop = BatchLoop(event.slug, truth, arrivals, memory, cursor, Keys(), batch_size_max=max(sizes))
+    try:
+        for _ in sizes:
+            loop.turn()
+    finally:
+        loop.close()
+    return [Recorded(steps, size) for steps, size in zip(recorder.transactions, sizes, strict=True)]
+
+
+class Chunks:
+    """A stream that gives the entries in chunks of these sizes, one a read."""
+
+    def __init__(self, entries: Sequence[bytes], sizes: Sequence[int]) -> None:
+        self._after: dict[Arrival, list[RawEntry]] = {}
+        first, after = 0, Arrival("0-0")
+        for number, size in enumerate(sizes):
+            chunk: list[RawEntry] = [
+                (f"{STREAM_MILLISECONDS + number}-{place}".encode(), [REQUEST, entry])
+                for place, entry in enumerate(entries[first : first + size])
+            ]
+            self._after[after] = chunk
+            first, after = first + size, Arrival(chunk[-1][0].decode())
+
+    def read(self, after: Arrival, *, count_max: int, block_ms: int) -> list[RawEntry]:
+        return self._after.get(after, [])
+
+    def publish(self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None) -> None:
+        """Nobody waits."""
+
+    def ensure_above(self, cursor: Arrival) -> bool:
+        return False
+
+    def below(self, through: Arrival, *, count_max: int) -> list[RawEntry]:
+        return []
+
+    def append(self, entries: Sequence[bytes]) -> list[Arrival]:
+        raise AssertionError("a recording appends nothing")
+
+    def trim_through(self, through: Arrival) -> None:
+        """Nothing is kept twice."""
 
 
 def _send(connection: psycopg.Connection[Any], step: list[Statement] | Copy) -> None:
