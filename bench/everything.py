@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from rich.console import RenderableType
 
 from bench.core import run_core
 from bench.effort import Effort
@@ -63,13 +64,22 @@ class Everything(Struct):
 
 def run_everything(say: Say, effort: Effort) -> Everything:
     """Core, then strategies."""
-    run_strategies = import_module("bench.strategies.run").run_strategies
+    strategies_run = import_module("bench.strategies.run")
     begun = time.monotonic()
     taken_at = datetime.now(UTC).isoformat(timespec="seconds")
     core = run_core([], say, effort)
-    strategies = msgspec.to_builtins(run_strategies(quick=effort.quick, say=say))
+    strategies = msgspec.to_builtins(strategies_run.run_strategies(quick=effort.quick, say=say))
     seconds = round(time.monotonic() - begun, 1)
     return Everything(taken_at, effort.quick, seconds, core, strategies)
+
+
+def strategies_tables(measured: Everything) -> RenderableType:
+    """The strategies' part as they show it themselves."""
+    report_type = import_module("bench.strategies.run").StrategiesReport
+    shown: RenderableType = import_module("bench.strategies.show").strategies_report(
+        msgspec.convert(measured.strategies, report_type)
+    )
+    return shown
 
 
 def read_files(paths: Iterable[Path]) -> Everything:

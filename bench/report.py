@@ -90,8 +90,10 @@ class Report(Struct):
     seconds: float = 0.0
     """How long it took to measure all this."""
 
-    def row(self, name: str) -> Row | None:
-        return next((row for row in self.rows if row.name == name), None)
+    @property
+    def lawful(self) -> bool:
+        """Whether the checker and the replay found nothing in any event."""
+        return not any(one.findings for one in self.judged)
 
 
 def at_least(

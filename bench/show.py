@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
@@ -19,8 +18,6 @@ BARS = " ▁▂▃▄▅▆▇█"
 PLOT_COLUMNS = 60
 FINDINGS_SHOWN = 20
 BUSY_SHARE = 0.25
-WRONGS = ("oversold", "lost", "no_winner", "overtaken", "split", "drift")
-"""What a strategy can do wrong, by the names of its report."""
 
 
 def latency_plot(latencies_ns: Sequence[int], columns: int = PLOT_COLUMNS, rows: int = 5) -> list[str]:
@@ -113,25 +110,6 @@ def rows_table(rows: Sequence[Row]) -> Table:
             labels.verdict(row)
         )
         table.add_row(row.name, figure(row.value), row.spread, row.unit, row.reach, mark or "")
-    return table
-
-
-def strategies_table(strategies: dict[str, Any]) -> Table:
-    """Every strategy under every load: how fast, and what it did wrong."""
-    table = Table("strategy", "over", "load", box=None, padding=(0, 2))
-    for name in ("decisions/s", "p50 ms", "p99 ms", *WRONGS):
-        table.add_column(name.replace("_", " "), justify="right")
-    for row in strategies.get("rows", []):
-        wrongs = [row.get(name) for name in WRONGS]
-        table.add_row(
-            row["strategy"],
-            row["transport"],
-            row["load"],
-            figure(row["decisions_per_second"]),
-            figure(row["p50_ms"]),
-            figure(row["p99_ms"]),
-            *(Text("·" if not count else f"{count:,}", style="red" if count else "dim") for count in wrongs),
-        )
     return table
 
 

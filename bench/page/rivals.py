@@ -26,6 +26,12 @@ LOADS = {
     "10000x5000": "10,000 requests, 5,000 seats",
     "pairs": "parties of two, best seats together",
 }
+GROUPS = {
+    "keeping": "all that commit before they answer",
+    "keeping_and_faultless": "of those, who did nothing wrong",
+    "faultless": "all who did nothing wrong",
+    "all": "all of them",
+}
 WAYS = {"http": "over HTTP", "ws": "over websockets"}
 
 
@@ -33,7 +39,12 @@ def rivals_sections(strategies: dict[str, Any]) -> list[Html]:
     rows: list[dict[str, Any]] = list(strategies.get("rows") or [])
     if not rows:
         return []
-    made = [_speed_section(rows), _wrong_section(rows), _losing_section(strategies, rows)]
+    made = [
+        _speed_section(rows),
+        _wrong_section(rows),
+        _ratios_section(strategies.get("ratios") or {}),
+        _losing_section(strategies, rows),
+    ]
     return [one for one in made if one]
 
 
@@ -118,7 +129,7 @@ def _bar(row: dict[str, Any], low: float, high: float) -> Html:
 
 
 def _wrongs(row: dict[str, Any]) -> list[str]:
-    found = [f"{WRONGS[key][0]} {row[key]:,}" for key in WRONGS if row.get(key)]
+    found = [f"{words[0]} {row[key]:,}" for key, words in WRONGS.items() if key != "drift" and row.get(key)]
     if row.get("unanswered"):
         found.append(f"unanswered {row['unanswered']:,}")
     return found
@@ -147,20 +158,59 @@ def _wrong_section(rows: list[dict[str, Any]]) -> Html:
 
 def _in_short(rows: list[dict[str, Any]]) -> str:
     """The row in one line, for a phone."""
-    counts = {words[0]: sum(row.get(key) or 0 for row in rows) for key, words in WRONGS.items()}
+    counts = {words[0]: _count(key, rows) for key, words in WRONGS.items()}
     return ", ".join(f"{word} {count:,}" for word, count in counts.items() if count) or "nothing found"
 
 
-def _wrong_cell(key: str, rows: list[dict[str, Any]]) -> Html:
-    known = [row[key] for row in rows if row.get(key) is not None]
-    if key == "split":
-        known = [row[key] for row in rows if row["load"] == "pairs"]
+def _count(key: str, rows: list[dict[str, Any]]) -> int | None:
+    """Summed over the loads; None where it was not looked for. A strategy's rows share one drift."""
+    asked = [row for row in rows if key != "split" or row["load"] == "pairs"]
+    known: list[int] = [row[key] for row in asked if row.get(key) is not None]
     if not known:
+        return None
+    return max(known) if key == "drift" else sum(known)
+
+
+def _wrong_cell(key: str, rows: list[dict[str, Any]]) -> Html:
+    count = _count(key, rows)
+    if count is None:
         return tag("span", "not tried", class_="cell untried")
-    count = sum(known)
     if not count:
         return tag("span", tag("i", "○", aria_hidden="true"), "none", class_="cell clean")
     return tag("span", tag("i", "◆", aria_hidden="true"), f"{count:,}", class_="cell faulty")
+
+
+def _ratios_section(ratios: dict[str, Any]) -> Html:
+    """How many times as fast as the best of each group, and who that is."""
+    heads = [
+        "against the best of",
+        "websockets, theirs too",
+        "websockets, theirs over HTTP",
+        "HTTP, theirs too",
+    ]
+    body = []
+    for group, words in GROUPS.items():
+        found = (ratios.get("against") or {}).get(group) or {}
+        best_ws, best_http = found.get("best_ws", ""), found.get("best_http", "")
+        pairs = (("ws_vs_best_ws", best_ws), ("ws_vs_best_http", best_http), ("http_vs_best_http", best_http))
+        cells = [
+            join(tag("b", f"{found[key]:g} ×"), tag("small", _name(best))) if found.get(key) else "–"
+            for key, best in pairs
+        ]
+        if any(cell != "–" for cell in cells):
+            body.append([words, *cells])
+    if not body:
+        return Html("")
+    load = LOADS.get(str(ratios.get("load")), "the stated load")
+    return section(
+        "ratios",
+        "How many times as fast",
+        tag(
+            "p",
+            f"Decisions a second of onsale with the gate off, as a multiple of the best there is: {load}.",
+        ),
+        table(heads, body, "cards"),
+    )
 
 
 def _losing_section(strategies: dict[str, Any], rows: list[dict[str, Any]]) -> Html:
