@@ -123,7 +123,7 @@ def _ratio_rows(strategies: dict[str, Any]) -> list[Row]:
     rows = []
     for key, (name, least) in RATIOS.items():
         if (value := ratios.get(key)) is not None:
-            best = named.get("best_ws" if key.endswith("ws") else "best_http", "")
+            best = named.get("best_ws" if key.endswith("ws") else "best_http", "").replace("_", " ")
             rows.append(at_least(name, [value], "×", least, note=f"the best is {best}" if best else ""))
     return rows
 

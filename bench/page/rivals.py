@@ -113,7 +113,7 @@ def _bar(row: dict[str, Any], low: float, high: float) -> Html:
     share = max(0.0, math.log(rate / low) / math.log(high / low)) if rate > 0 else 0.0
     kind = "own" if row["strategy"] in OWN else "floor" if row["strategy"] in FLOORS else "rival"
     wrong = _wrongs(row)
-    latency = f"p50 {row['p50_ms']:.3g} · p99 {row['p99_ms']:,.3g} ms"
+    latency = f"p50 {_short(row['p50_ms'])} · p99 {_short(row['p99_ms'])} ms"
     return tag(
         "div",
         tag("span", _name(row["strategy"]), class_="who"),
@@ -126,6 +126,10 @@ def _bar(row: dict[str, Any], low: float, high: float) -> Html:
         tag("span", ", ".join(wrong), class_="wrongs") if wrong else "",
         class_="line",
     )
+
+
+def _short(milliseconds: float) -> str:
+    return f"{milliseconds:,.0f}" if milliseconds >= 100 else f"{milliseconds:.3g}"
 
 
 def _wrongs(row: dict[str, Any]) -> list[str]:
@@ -182,19 +186,14 @@ def _wrong_cell(key: str, rows: list[dict[str, Any]]) -> Html:
 
 def _ratios_section(ratios: dict[str, Any]) -> Html:
     """How many times as fast as the best of each group, and who that is."""
-    heads = [
-        "against the best of",
-        "websockets, theirs too",
-        "websockets, theirs over HTTP",
-        "HTTP, theirs too",
-    ]
+    heads = ["against the best of", "both over websockets", "websockets against HTTP", "both over HTTP"]
     body = []
     for group, words in GROUPS.items():
         found = (ratios.get("against") or {}).get(group) or {}
         best_ws, best_http = found.get("best_ws", ""), found.get("best_http", "")
         pairs = (("ws_vs_best_ws", best_ws), ("ws_vs_best_http", best_http), ("http_vs_best_http", best_http))
         cells = [
-            join(tag("b", f"{found[key]:g} ×"), tag("small", _name(best))) if found.get(key) else "–"
+            tag("span", tag("b", f"{found[key]:g} ×"), tag("small", _name(best))) if found.get(key) else "–"
             for key, best in pairs
         ]
         if any(cell != "–" for cell in cells):
@@ -207,7 +206,7 @@ def _ratios_section(ratios: dict[str, Any]) -> Html:
         "How many times as fast",
         tag(
             "p",
-            f"Decisions a second of onsale with the gate off, as a multiple of the best there is: {load}.",
+            f"Decisions a second of onsale, gate off, as a multiple of the best there is: {load}.",
         ),
         table(heads, body, "cards"),
     )
