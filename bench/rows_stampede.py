@@ -18,6 +18,7 @@ from bench.target import StageEvent, Target, close_event, make_event, settle, th
 STAMPEDES = 3
 SOCKETS = 5_000
 REQUESTS_EACH = 20
+SEATS = 5_000
 RUSHES = 3
 
 
@@ -62,7 +63,7 @@ def measure_rush(report: Report, say: Say, effort: Effort) -> None:
     First sending to last answer; every round is judged by checker and replay, the last one with what
     every client saw.
     """
-    seats = {"hundred_thousand_on_one": (1, 6.0), "hundred_thousand_on_five_thousand": (5_000, 8.0)}
+    seats = {"hundred_thousand_on_one": (1, 6.0), "hundred_thousand_on_five_thousand": (SEATS, 8.0)}
     done: dict[str, list[Round]] = {name: [] for name in seats}
     lawful = dict.fromkeys(seats, True)
     rounds = effort.rounds(RUSHES)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from bench.backlog import allocator_stack
-from onsale.processes import Stack
+from bench.target import Target
+from onsale.processes import Stack, throwaway_stack
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +16,15 @@ def alone_stack() -> Iterator[Stack]:
     """Engines and one allocator."""
     with allocator_stack() as stack:
         yield stack
+
+
+@pytest.fixture(scope="session")
+def whole_stack() -> Iterator[Stack]:
+    """Engines, a gateway, an owner and a standby."""
+    with throwaway_stack(allocators=2) as stack:
+        yield stack
+
+
+@pytest.fixture(scope="session")
+def target(whole_stack: Stack) -> Target:
+    return Target(whole_stack.base_url, whole_stack.urls.database_url, whole_stack.token_secret)
