@@ -87,8 +87,16 @@ class Report(Struct):
     """The rounds behind each row, and absolute figures behind each ratio."""
     curves: list[Curve] = field(default_factory=list)
     judged: list[Judged] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    """Groups of rows that could not be measured, and why."""
     seconds: float = 0.0
     """How long it took to measure all this."""
+    seconds_by_group: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """Everything was measured, every row reached what it should, and nobody found anything."""
+        return not self.failures and self.lawful and all(row.reached for row in self.rows)
 
     @property
     def lawful(self) -> bool:

@@ -12,6 +12,7 @@ from bench.report import Report, Row, Say, at_least, at_most
 from onsale.processes import Stack
 
 ROUNDS = 3
+GROWTH_ROUNDS = 2
 BACKLOG = 200_000
 ALL_HELD = 100_000
 """As many as a plan has seats at most, each request one seat."""
@@ -79,7 +80,7 @@ def measure_growth(report: Report, say: Say, effort: Effort) -> None:
     does not count; rounds in turn. The same number of holds on both sides.
     """
     few_seats, many_seats, short, long = [], [], [], []
-    rounds = effort.rounds(ROUNDS)
+    rounds = effort.rounds(GROWTH_ROUNDS)
     with allocator_stack() as stack:
         for number in range(1, rounds + 1):
             say(f"cost with {SMALL_SEATS:,} and {LARGE_SEATS:,} seats ({number} of {rounds})")

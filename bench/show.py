@@ -84,6 +84,8 @@ def verdict(result: Result) -> RenderableType:
 def core_report(report: Report) -> RenderableType:
     """The benchmark's rows (median, spread, what it should reach, whether it does), and where time goes."""
     parts: list[RenderableType] = [rows_table(report.rows)]
+    for group, why in report.failures.items():
+        parts.append(Text(f"✗ {group} could not be measured. {why}", style="red"))
     if report.where_time_goes:
         where = ", ".join(f"{name} {cost:g}" for name, cost in report.where_time_goes.items())
         parts += [Text(), Text(f"µs of CPU per decision: {where}", style="dim")]

@@ -32,7 +32,7 @@ def page(found: Everything) -> str:
     core, rows = found.core, found.rows()
     parts: list[str] = [headlines(found)]
     if rows:
-        parts.append(reach_section(rows))
+        parts.append(reach_section(rows, core.failures if core is not None else {}))
     if core is not None and core.curves:
         parts += [latency_section(core.curves), open_loop_note(core)]
     parts += rivals_sections(found.strategies or {})

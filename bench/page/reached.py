@@ -46,7 +46,7 @@ def headlines(found: Everything) -> Html:
     return tag("dl", *tiles, class_="headlines") if tiles else Html("")
 
 
-def reach_section(rows: list[Row]) -> Html:
+def reach_section(rows: list[Row], failures: dict[str, str]) -> Html:
     reached = [verdict(row) for row in rows]
     heads = ["measured", "median", "least – most", "reach", ""]
     groups = {title: [_reach_row(row) for row in group] for title, group in grouped(rows).items()}
@@ -60,6 +60,10 @@ def reach_section(rows: list[Row]) -> Html:
             "Load generator and every server process share the machine's cores. " + counted,
         ),
         grouped_table(heads, groups, "cards reach"),
+        *(
+            tag("p", f"✗ {group} could not be measured. {why}", class_="failed")
+            for group, why in failures.items()
+        ),
     )
 
 

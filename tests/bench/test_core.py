@@ -11,10 +11,10 @@ from rich.console import Console
 
 from bench import core, show
 from bench.backlog import alone, mixed
+from bench.effort import Effort
 from bench.processes import machine, resident_bytes, tree_cpu_seconds
 from bench.report import Report, at_least, at_most
-from bench.rows_memory import measure_memory
-from store.errors import BadRequest
+from store.errors import BadRequest, OnsaleError
 from store.wire import decode_entry
 from tests.checker.sale import plan
 
@@ -53,11 +53,27 @@ def test_the_table_shows_every_row_and_where_time_goes():
 
 
 def test_rows_are_chosen_by_group_or_name():
-    assert core.chosen([]) == [measure for measure, _ in core.GROUPS.values()]
-    assert core.chosen(["memory_per_key"]) == [measure_memory]
-    assert core.chosen(["memory"]) == [measure_memory]
+    assert core.chosen([]) == list(core.GROUPS)
+    assert core.chosen(["memory_per_key"]) == ["memory"]
+    assert core.chosen(["memory", "allocator_mixed"]) == ["backlog", "memory"]
     with pytest.raises(BadRequest, match="There are: sockets"):
         core.chosen(["speed"])
+
+
+def test_a_group_that_cannot_be_measured_does_not_cost_the_others(monkeypatch):
+    def breaks(report, say, effort):
+        raise OnsaleError("The gateway ended.")
+
+    def works(report, say, effort):
+        report.rows.append(at_least("fine", [2.0], "x", 1))
+
+    groups = {"sockets": (breaks, ("end_to_end",)), "http": (works, ("fine",))}
+    monkeypatch.setattr(core, "GROUPS", groups)
+    report = core.run_core([], lambda _: None, Effort())
+    assert report.failures == {"sockets": "OnsaleError: The gateway ended."}
+    assert [row.name for row in report.rows] == ["fine"]
+    assert list(report.seconds_by_group) == ["sockets", "http"]
+    assert not report.passed
 
 
 def test_a_mixed_backlog_has_as_many_seats_as_are_to_be_held():

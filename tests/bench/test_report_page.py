@@ -134,7 +134,7 @@ def test_the_data_of_the_plots_is_json():
     "found",
     [
         Everything(),
-        Everything(core=Report({})),
+        Everything(core=Report({}, failures={"sockets": "no"})),
         Everything(core=Report(MACHINE, [at_least("new_row", [1.0], "x", 2.0)])),
         Everything(strategies={"rows": [strategy("naive", decisions_per_second=0.0)]}),
         Everything(strategies={}),
@@ -145,6 +145,12 @@ def test_parts_that_were_not_measured_are_left_out(found):
     built = page(found)
     assert built.endswith("</html>\n")
     assert "None" not in built.partition('id="data"')[0]
+
+
+def test_what_could_not_be_measured_is_said():
+    report = core()
+    report.failures["sockets"] = "the gateway ended"
+    assert "sockets could not be measured. the gateway ended" in page(Everything(core=report))
 
 
 def test_a_torture_that_lost_anything_is_missed_whatever_its_faults():
