@@ -1,6 +1,6 @@
 """`./run bench all`: the core rows and every strategy in one run and one file; and reading such files.
 
-A file may hold the JSON of `all`, of `core` or `strategies` alone, of `./run torture` or of `./run simulate`.
+A file may hold the JSON of `all`, of `core` or `strategies` alone, of `torture`, `simulate` or `mutants`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Everything(Struct):
     """The strategies' own report, as plain JSON."""
     torture: dict[str, Any] | None = None
     simulation: dict[str, Any] | None = None
+    mutants: dict[str, Any] | None = None
 
     @property
     def machine(self) -> dict[str, Any]:
@@ -58,7 +59,9 @@ class Everything(Struct):
         if self.torture is not None:
             rows.append(_torture_row(self.torture))
         if self.simulation is not None:
-            rows += _simulation_rows(self.simulation)
+            rows.append(_simulation_row(self.simulation))
+        if self.mutants is not None:
+            rows.append(_mutants_row(self.mutants))
         return in_order(rows)
 
 
@@ -102,19 +105,21 @@ def _take(found: Everything, read: Any) -> None:
         raise TypeError("a report is a JSON object")
     if "core" in read:
         whole = msgspec.convert(read, Everything)
-        for name in ("taken_at", "quick", "seconds", "core", "strategies", "torture", "simulation"):
+        for name in Everything.__struct_fields__:
             if (value := getattr(whole, name)) is not None:
                 setattr(found, name, value)
     elif "faults_by_kind" in read:
         found.torture = read
-    elif "seeds" in read or "sales_per_minute" in read:
+    elif "on_sales_per_cpu_minute" in read:
         found.simulation = read
+    elif "guards" in read:
+        found.mutants = read
     elif any("strategy" in row for row in read.get("rows", [])):
         found.strategies = read
     elif "rows" in read and "machine" in read:
         found.core = msgspec.convert(read, Report)
     else:
-        raise TypeError("neither of core, strategies, torture nor simulate")
+        raise TypeError("none of core, all, strategies, torture, simulate and mutants")
 
 
 def _ratio_rows(strategies: dict[str, Any]) -> list[Row]:
@@ -129,7 +134,7 @@ def _ratio_rows(strategies: dict[str, Any]) -> list[Row]:
 
 
 def _torture_row(torture: dict[str, Any]) -> Row:
-    lawful = not any(torture.get(name) for name in MUST_BE_ZERO)
+    lawful = not any(torture.get(name) for name in (*MUST_BE_ZERO, "findings"))
     counts = ", ".join(f"{name} {torture.get(name, 0)}" for name in MUST_BE_ZERO)
     note = f"{torture.get('minutes', 0):g} minutes, {torture.get('decisions', 0):,} decisions; {counts}"
     return at_least(
@@ -137,8 +142,13 @@ def _torture_row(torture: dict[str, Any]) -> Row:
     )
 
 
-def _simulation_rows(simulation: dict[str, Any]) -> list[Row]:
-    rate = simulation.get("sales_per_minute")
-    if rate is None:
-        return []
-    return [at_least("simulated_sales_per_minute", [rate], "a minute", SALES_A_MINUTE_MIN)]
+def _simulation_row(simulation: dict[str, Any]) -> Row:
+    lawful = bool(simulation.get("passed"))
+    note = f"{simulation.get('seeds', 0):,} on-sales, {len(simulation.get('broken') or [])} broke a law"
+    rate = simulation["on_sales_per_cpu_minute"]
+    name = "simulated_sales_per_minute"
+    return at_least(name, [rate], "a minute", SALES_A_MINUTE_MIN, lawful=lawful, note=note)
+
+
+def _mutants_row(mutants: dict[str, Any]) -> Row:
+    return at_least("mutants_caught", [mutants.get("caught", 0)], "guards", mutants["guards"])

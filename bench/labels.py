@@ -40,6 +40,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "cold_start_after_sigkill": "the same with no standby, one allocator started anew",
         "torture_faults": "torture: faults, and nothing oversold, lost, doubled, reordered or unexplained",
         "simulated_sales_per_minute": "simulated on-sales of 1,000 steps, one core",
+        "mutants_caught": "mutants: guards taken out, each noticed by a test",
     },
     "Memory": {
         "memory_per_idle_socket": "memory per idle socket",

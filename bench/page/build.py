@@ -9,6 +9,7 @@ import msgspec
 
 from bench.everything import Everything
 from bench.page.markup import Html, join, tag
+from bench.page.proofs import proofs_section
 from bench.page.reached import (
     cpu_section,
     headlines,
@@ -38,6 +39,7 @@ def page(found: Everything) -> str:
     parts += rivals_sections(found.strategies or {})
     if core is not None and core.where_time_goes:
         parts.append(cpu_section(core.where_time_goes))
+    parts.append(proofs_section(found))
     if core is not None and core.judged:
         parts.append(judged_section(core.judged))
     if found.machine:

@@ -174,7 +174,8 @@ def repeat_section() -> Html:
         "./run bench all --json out.json",
         "./run torture --minutes 10 --seed 1 --json torture.json",
         "./run simulate --seeds 5000 --json simulate.json",
-        "./run bench report out.json torture.json simulate.json",
+        "./run mutants --json mutants.json",
+        "./run bench report out.json torture.json simulate.json mutants.json",
     )
     return section(
         "repeat",

@@ -73,7 +73,7 @@ def everything(json_path: JsonOption = None, quick: QuickOption = False) -> None
 def report(
     files: Annotated[
         list[Path],
-        typer.Argument(help="JSON of bench all or core; of bench strategies, torture and simulate too."),
+        typer.Argument(help="JSON of bench all, core or strategies, of torture, simulate or mutants."),
     ],
     out: Annotated[Path, typer.Option("--out", help="Where to write the page.")] = Path("report.html"),
     markdown: Annotated[

@@ -73,8 +73,32 @@ def torture(**found: int) -> dict[str, object]:
     return {"faults": 212, "faults_by_kind": {}, "minutes": 10, "decisions": 5_000, **found}
 
 
+def simulation(**found: object) -> dict[str, object]:
+    counters = {"fenced": 12}
+    return {
+        "passed": True,
+        "seeds": 500,
+        "steps": 9,
+        "on_sales_per_cpu_minute": 700,
+        "counters": counters,
+    } | found
+
+
+def mutants() -> dict[str, object]:
+    caught_by = [{"test": "tests/x.py::test_a_stale_owner_is_fenced[1]"}, {"test": "tests/y.py::test_y"}]
+    return {
+        "guards": 2,
+        "caught": 1,
+        "outcomes": [
+            {"guard": "the fence", "kind": "fence", "verdict": "caught", "caught_by": caught_by},
+            {"guard": "a count", "kind": "count", "verdict": "survived", "caught_by": [], "note": "why"},
+        ],
+    }
+
+
 def whole() -> Everything:
-    return Everything("2026-11-21T14:00:00+00:00", False, 800.0, core(), strategies(), torture())
+    taken_at = "2026-11-21T14:00:00+00:00"
+    return Everything(taken_at, False, 800.0, core(), strategies(), torture(), simulation(), mutants())
 
 
 def test_every_row_of_the_benchmark_has_a_name_for_people_and_is_on_the_page():
@@ -95,8 +119,8 @@ def test_the_page_says_in_words_what_was_reached_and_missed():
     built = page(whole())
     assert "11,000/s" in built
     assert "10,000 – 12,000" in built
-    assert built.count('class="verdict reached"') == 3
-    assert built.count('class="verdict missed"') == 2
+    assert built.count('class="verdict reached"') == 4
+    assert built.count('class="verdict missed"') == 3
 
 
 def test_what_comes_from_outside_is_text():
@@ -139,12 +163,24 @@ def test_the_data_of_the_plots_is_json():
         Everything(strategies={"rows": [strategy("naive", decisions_per_second=0.0)]}),
         Everything(strategies={}),
         Everything(torture=torture(lost=1)),
+        Everything(simulation=simulation(broken=[{"story": "ann"}])),
+        Everything(mutants={"guards": 0, "caught": 0}),
     ],
 )
 def test_parts_that_were_not_measured_are_left_out(found):
     built = page(found)
     assert built.endswith("</html>\n")
     assert "None" not in built.partition('id="data"')[0]
+
+
+def test_what_was_broken_on_purpose_is_told():
+    built = page(whole())
+    assert "fenced" in built
+    assert "a stale owner is fenced and 1 more" in built
+    assert "✗ survived: why" in built
+    assert "ann lost a seat" in page(
+        Everything(simulation=simulation(passed=False, broken=[{"story": "ann lost a seat"}]))
+    )
 
 
 def test_what_could_not_be_measured_is_said():
@@ -157,16 +193,21 @@ def test_a_torture_that_lost_anything_is_missed_whatever_its_faults():
     (row,) = Everything(torture=torture(lost=1)).rows()
     assert not row.reached
     assert "lost 1" in row.note
+    unanswered = torture() | {"findings": [{"kind": "other"}]}
+    assert not Everything(torture=unanswered).rows()[0].reached
     assert Everything(torture=torture()).rows()[0].reached
 
 
 def test_reports_are_read_from_several_files(tmp_path):
-    parts = {"core": core(), "strategies": strategies(), "torture": torture(), "all": whole()}
+    parts = {
+        "core": core(), "strategies": strategies(), "torture": torture(), "simulation": simulation(),
+        "mutants": mutants(), "all": whole(),
+    }  # fmt: skip
     paths = {}
     for name, part in parts.items():
         paths[name] = tmp_path / f"{name}.json"
         paths[name].write_bytes(msgspec.json.encode(part))
-    together = read_files([paths["core"], paths["strategies"], paths["torture"]])
+    together = read_files([path for name, path in paths.items() if name != "all"])
     assert together.rows() == whole().rows()
     assert read_files([paths["all"]]) == whole()
 
