@@ -37,8 +37,7 @@ RATE = """
 WITH batches AS (
   SELECT batch_no, batch_time, octet_length(row_digests) / 16 AS rows
     FROM ledger_batch WHERE event_id = %s AND batch_no > %s)
-SELECT extract(epoch FROM max(batch_time) - min(batch_time))::float8, sum(rows),
-       (array_agg(rows ORDER BY batch_no DESC))[1], count(*)
+SELECT extract(epoch FROM max(batch_time) - min(batch_time))::float8, array_agg(rows ORDER BY batch_no)
   FROM batches
 """
 OUTCOMES = "SELECT outcome, count(*) FROM ledger WHERE event_id = %s AND kind = 'request' GROUP BY outcome"
@@ -49,7 +48,8 @@ class Decided(Struct):
 
     decisions: int
     per_second: float
-    batches: int
+    sizes: list[int]
+    """Decisions of each batch."""
     cpu_us_per_decision: float
     """Allocator, Postgres and Valkey together."""
 
@@ -88,9 +88,9 @@ class Alone:
         cpu = sum(spent(before, cpu_by_name(self._stack.pid, TOOK_PART)).values())
         row = self._connection.execute(RATE, (self.event.id, before_batch)).fetchone()
         assert row is not None, "an aggregate always gives a row"
-        seconds, rows, in_last, batches = row
-        rate = float(rows - in_last) / seconds if seconds else 0.0
-        return Decided(len(entries), rate, batches, cpu / len(entries) * 1e6)
+        seconds, sizes = row
+        rate = float(sum(sizes[:-1])) / seconds if seconds else 0.0
+        return Decided(len(entries), rate, sizes, cpu / len(entries) * 1e6)
 
     def outcomes(self) -> dict[str, int]:
         return dict(self._connection.execute(OUTCOMES, (self.event.id,)).fetchall())

@@ -1,4 +1,7 @@
-"""One websocket client of the load generator: its frames, and what it hears handed to its fleet."""
+"""One buyer of the load generator: what it asked and saw, and its way over a websocket.
+
+`HttpBuyer` (`bench/http_buyer.py`) is the other way; both hand what they hear to their fleet.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
-from picows import WSFrame, WSListener, WSMsgType, WSTransport
+from picows import WSFrame, WSListener, WSMsgType, WSTransport, ws_connect
 
 from bench.evidence import Ask, Seen
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from bench.clients import Fleet
 
 TEXT = WSMsgType.TEXT
+HANDSHAKE_SECONDS_MAX = 30.0
 
 
 class Head(Struct):
@@ -33,36 +37,73 @@ class Head(Struct):
 decode_head = msgspec.json.Decoder(Head).decode
 
 
-class Client(WSListener):
-    """One buyer with one socket, and at most one undecided request."""
-
-    __slots__ = (
-        "asks",
-        "fleet",
-        "hello",
-        "number",
-        "pending",
-        "seen",
-        "sent_ns",
-        "stays",
-        "transport",
-        "want",
-    )
+class Buyer:
+    """What every buyer has, whatever its way to the server."""
 
     def __init__(self, fleet: Fleet, number: int) -> None:
-        orders = fleet.orders
-        buyer, token = orders.buyers[number]
+        name, self.token = fleet.orders.buyers[number]
         self.fleet = fleet
         self.number = number
-        self.want = orders.wants[number % len(orders.wants)]
-        head = {"type": "hello", "event": orders.event, "token": token, "watch": False}
-        self.hello = msgspec.json.encode(head)
-        self.seen = Seen(buyer)
+        self.seen = Seen(name)
         self.asks: dict[str, Ask] = {}
-        self.pending = ""
-        self.sent_ns = 0
+        self.pending: dict[str, tuple[int, str]] = {}
+        """request id → (when its latency counts from, want)"""
+        self.turns = 0
+        """Requests sent in this round."""
         self.stays = True
+
+    @property
+    def connected(self) -> bool:
+        raise NotImplementedError
+
+    async def connect(self) -> None:
+        """Open the connection; the fleet hears `welcome` when the buyer may ask."""
+        raise NotImplementedError
+
+    def ask(self, request_id: str, want: str, again: bool = False) -> None:
+        raise NotImplementedError
+
+    def part_with(self, op: str, hold: str) -> None:
+        """Release or confirm a hold."""
+        raise NotImplementedError
+
+    def hang_up(self) -> None:
+        raise NotImplementedError
+
+
+class SocketBuyer(WSListener, Buyer):
+    """One buyer with one websocket."""
+
+    def __init__(self, fleet: Fleet, number: int) -> None:
+        Buyer.__init__(self, fleet, number)
+        head = {"type": "hello", "event": fleet.orders.event, "token": self.token, "watch": False}
+        self.hello = msgspec.json.encode(head)
         self.transport: WSTransport | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self.transport is not None
+
+    async def connect(self) -> None:
+        await ws_connect(
+            lambda: self,
+            self.fleet.orders.url,
+            websocket_handshake_timeout=HANDSHAKE_SECONDS_MAX,
+            max_frame_size=1 << 20,
+            read_buffer_init_size=2048,
+        )
+
+    def ask(self, request_id: str, want: str, again: bool = False) -> None:
+        if self.transport is not None:
+            self.transport.send(TEXT, request_frame(request_id, want, again))
+
+    def part_with(self, op: str, hold: str) -> None:
+        if self.transport is not None:
+            self.transport.send(TEXT, f'{{"type":"{op}","hold":"{hold}"}}'.encode())
+
+    def hang_up(self) -> None:
+        if self.transport is not None:
+            self.transport.disconnect()
 
     def on_ws_connected(self, transport: WSTransport) -> None:
         self.transport = transport
@@ -70,7 +111,8 @@ class Client(WSListener):
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
         if frame.msg_type is TEXT:
-            self.fleet.hear(self, frame.get_payload_as_bytes(), time.monotonic_ns())
+            payload = frame.get_payload_as_bytes()
+            self.fleet.hear(self, decode_head(payload), payload, time.monotonic_ns())
         elif frame.msg_type is WSMsgType.CLOSE:
             reason = frame.get_close_reason() or ""
             self.fleet.closed[f"{frame.get_close_code()} {reason}".strip()] += 1
@@ -80,7 +122,8 @@ class Client(WSListener):
         self.transport = None
         self.fleet.lost(self)
 
-    def request_frame(self, request_id: str, again: bool = False) -> bytes:
-        """A request in the client's own words; the want's braces are left out to join them."""
-        tail = ',"again":true' if again else ""
-        return f'{{"type":"request","id":"{request_id}",{self.want[1:-1]}{tail}}}'.encode()
+
+def request_frame(request_id: str, want: str, again: bool = False) -> bytes:
+    """A request in the client's own words; the want's braces are left out to join them."""
+    tail = ',"again":true' if again else ""
+    return f'{{"type":"request","id":"{request_id}",{want[1:-1]}{tail}}}'.encode()

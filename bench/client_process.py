@@ -1,6 +1,6 @@
 """`python -m bench.client_process`: a fleet of clients in a process of its own.
 
-The first line on standard input is `Orders`, each line after it is a round; progress comes as lines on
+The first line on standard input is `Orders`, each line after it (`Go`) is a round; progress comes as lines on
 standard output, results in a file. It ends when its input ends.
 """
 
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from bench.clients import Fleet
-from bench.orders import Orders, Progress, decode_orders, encode_progress, encode_round
+from bench.orders import Orders, Progress, decode_go, decode_orders, encode_progress, encode_round
 
 TOLD_EVERY = 500
 
@@ -35,9 +35,9 @@ async def work(orders: Orders) -> None:
     await fleet.connect()
     gc.freeze()
     say("ready", len(fleet.clients), len(fleet.clients))
-    while await asyncio.to_thread(sys.stdin.buffer.readline):
+    while line := await asyncio.to_thread(sys.stdin.buffer.readline):
         say("running", 0, len(fleet.clients))
-        done = await fleet.run_round()
+        done = await fleet.run_round(decode_go(line))
         await asyncio.to_thread(Path(orders.result_path).write_bytes, encode_round(done))
         say("done", done.answered, done.sent)
     await fleet.close()

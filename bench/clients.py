@@ -1,9 +1,9 @@
-"""The load generator: up to 10,000 real websocket clients in one process, cheap enough to measure with.
+"""The load generator: up to 10,000 real clients in one process, cheap enough to measure with.
 
-Each client speaks docs/protocol.md: hello, requests, asking again after a broken connection. Frames to
-send are put together before the clock starts; a received frame is one timestamp, one partial decode
-and a dict lookup, so a round trip costs this process a few tens of microseconds, most of it the
-kernel's. Garbage collection is off while a round runs. `bench/client_process.py` is the process.
+Each client speaks docs/protocol.md, over a websocket or over HTTP: requests, asking again after a broken
+connection. A received frame is one timestamp, one partial decode and a dict lookup, so a round trip
+costs this process a few tens of microseconds, most of it the kernel's. Garbage collection is off while a
+round runs. `bench/client_process.py` is the process.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from picows import ws_connect
-
-from bench.client import TEXT, Client, Head, decode_head
+from bench.client import HANDSHAKE_SECONDS_MAX, Buyer, Head, SocketBuyer
 from bench.evidence import Ask, HoldOp, Seen, read_frame
-from bench.orders import Mode, Orders, Round
+from bench.http_buyer import HttpBuyer
+from bench.orders import Go, Mode, Orders, Round
+from bench.schedule import Schedule, is_behind
 
-CONNECT_TRIES_MAX = 8
-HANDSHAKE_SECONDS_MAX = 30.0
 SENDS_PER_TURN = 32
 """After this many sends the event loop may read what has come meanwhile."""
 ASK_AGAIN_CODES = {
@@ -44,7 +42,8 @@ class Fleet:
     def __init__(self, orders: Orders, on_connected: Callable[[int], None] = lambda _: None) -> None:
         self.orders = orders
         self._on_connected = on_connected
-        self.clients = [Client(self, number) for number in range(len(orders.buyers))]
+        kind: type[Buyer] = SocketBuyer if orders.url.startswith("ws") else HttpBuyer
+        self.clients = [kind(self, number) for number in range(len(orders.buyers))]
         self.round = Round()
         self.closed: Counter[str] = Counter()
         self._welcomed = 0
@@ -70,68 +69,80 @@ class Fleet:
             refused = ", ".join(f"{code}: {count}" for code, count in self.closed.items()) or "no answer"
             raise ConnectionError(f"{self._welcomed} of {len(self.clients)} clients are welcome ({refused}).")
 
-    async def _connect_one(self, client: Client, seconds_max: float) -> None:
+    async def _connect_one(self, client: Buyer, seconds_max: float) -> None:
         give_up_at = time.monotonic() + seconds_max
-        for attempt in range(CONNECT_TRIES_MAX):
+        for attempt in range(self.orders.connect_tries_max):
             try:
-                await ws_connect(
-                    lambda: client,
-                    self.orders.url,
-                    websocket_handshake_timeout=HANDSHAKE_SECONDS_MAX,
-                    max_frame_size=1 << 20,
-                    read_buffer_init_size=2048,
-                )
+                await client.connect()
                 return
             except Exception:  # whatever broke, a client tries again, with growing pauses
-                if attempt + 1 == CONNECT_TRIES_MAX or time.monotonic() > give_up_at:
+                if attempt + 1 == self.orders.connect_tries_max or time.monotonic() > give_up_at:
                     raise
                 await asyncio.sleep(min(0.05 * 2**attempt, 2.0))
 
-    async def run_round(self) -> Round:
-        """One stampede, or one closed loop of `seconds`."""
-        orders = self.orders
+    async def run_round(self, go: Go | None = None) -> Round:
+        """One stampede, or one loop of `seconds`."""
+        orders = self.orders = (go or Go()).applied_to(self.orders)
         self._serial += 1
         self.round = Round()
         for client in self.clients:
-            client.asks, client.pending = {}, ""
+            client.asks, client.pending, client.turns = {}, {}, 0
             client.seen = Seen(client.seen.buyer)
-            client.stays = client.transport is not None
-        closed_loop = orders.mode is Mode.CLOSED_LOOP
-        frames = [client.request_frame(self._request_id(0)) for client in self.clients]
+            client.stays = client.connected
         gc.collect()
         gc.disable()
         self._running = True
         cpu_before = cpu_seconds()
-        self.round.first_sent_ns = time.monotonic_ns()
-        self._stop_at_ns = self.round.first_sent_ns + int(orders.seconds * 1e9) if closed_loop else 0
-        for number, client in enumerate(self.clients):
-            self._send(client, self._request_id(0), frames[number])
-            if number % SENDS_PER_TURN == SENDS_PER_TURN - 1:
-                await asyncio.sleep(0)
-        limit = orders.answer_seconds_max + (orders.seconds if closed_loop else 0)
+        begun_ns = self.round.first_sent_ns = time.monotonic_ns()
+        seconds = orders.seconds if orders.mode in (Mode.CLOSED_LOOP, Mode.OPEN_LOOP) else 0.0
+        self._stop_at_ns = begun_ns + int(seconds * 1e9)
+        if orders.mode is Mode.OPEN_LOOP:
+            await self._send_on_schedule(Schedule.lasting(begun_ns, orders.rate_per_second, seconds))
+        else:
+            await self._send_at_once(begun_ns)
+        limit = orders.answer_seconds_max + (seconds if orders.mode is Mode.CLOSED_LOOP else 0.0)
         await self._until(lambda: self._undecided == 0, limit)
         self.round.cpu_seconds = cpu_seconds() - cpu_before
         self._running = False
         gc.enable()
         return self._finish()
 
-    def _request_id(self, number: int) -> str:
-        return f"r{self._serial}-{number}"
+    async def _send_at_once(self, now_ns: int) -> None:
+        for number, client in enumerate(self.clients):
+            now_ns = time.monotonic_ns()
+            self._send(client, now_ns, now_ns)
+            if number % SENDS_PER_TURN == SENDS_PER_TURN - 1:
+                await asyncio.sleep(0)
 
-    def _send(self, client: Client, request_id: str, frame: bytes) -> None:
-        client.pending = request_id
+    async def _send_on_schedule(self, schedule: Schedule) -> None:
+        """Each request when it is due; those already due before anything else, a few at a time."""
+        sent, clients = 0, self.clients
+        while sent < schedule.count:
+            now_ns = time.monotonic_ns()
+            for number in range(sent, min(schedule.due_count(now_ns), sent + SENDS_PER_TURN)):
+                due_ns = schedule.due_ns(number)
+                self.round.behind += is_behind(due_ns, now_ns)
+                self._send(clients[number % len(clients)], due_ns, now_ns)
+                sent = number + 1
+            wait_ns = schedule.due_ns(sent) - time.monotonic_ns()
+            await asyncio.sleep(max(0, wait_ns) / 1e9)
+
+    def _send(self, client: Buyer, counts_from_ns: int, now_ns: int) -> None:
+        """The client's next request. Its latency counts from `counts_from_ns`."""
+        wants = self.orders.wants
+        want = wants[(client.number + client.turns * len(self.clients)) % len(wants)]
+        client.turns += 1
+        request_id = f"r{self._serial}-{client.turns}"
+        client.pending[request_id] = (counts_from_ns, want)
         self._undecided += 1
         self.round.sent += 1
-        now = client.sent_ns = time.monotonic_ns()
+        self.round.last_sent_ns = now_ns
         if self.orders.keep:
-            client.asks[request_id] = Ask(request_id, client.want, [now])
-        self.round.last_sent_ns = now
-        if client.transport is not None:
-            client.transport.send(TEXT, frame)
+            client.asks[request_id] = Ask(request_id, want, [now_ns])
+        client.ask(request_id, want)
 
-    def hear(self, client: Client, payload: bytes, now: int) -> None:
-        """A frame came. Whatever answers the pending request ends it; the rest is noted."""
-        head = decode_head(payload)
+    def hear(self, client: Buyer, head: Head, payload: bytes, now: int) -> None:
+        """A frame came. Whatever answers a pending request ends it; the rest is noted."""
         kind = head.type
         ask = client.asks.get(head.id)
         if kind == "decision":
@@ -139,26 +150,23 @@ class Fleet:
                 ask.decisions.append((now, payload))
             elif self.orders.keep:
                 client.seen.strange.append(payload)
-            if head.id == client.pending:
+            if head.id in client.pending:
                 self.round.decided += 1
                 self.round.outcomes[head.outcome] = self.round.outcomes.get(head.outcome, 0) + 1
                 if self.orders.churn and head.outcome == "held":
                     self._part_with(client, payload, now)
-                self._answered(client, now)
+                self._answered(client, head.id, now)
         elif kind == "accepted":
             if ask is not None:
                 ask.accepted.append((now, head.arrival))
         elif kind == "not_queued":
             if ask is not None:
                 ask.not_queued.append((now, payload))
-            if head.id == client.pending:
+            if head.id in client.pending:
                 self.round.not_queued += 1
-                self._answered(client, now)
+                self._answered(client, head.id, now)
         elif kind == "welcome":
-            self._welcomed += 1
-            self._changed.set()
-            if self._running and client.pending:
-                self._again(client)
+            self.welcome(client)
         elif kind == "hold" or head.hold:
             for op in client.seen.hold_ops:
                 if op.hold == head.hold and not op.answered_ns:
@@ -166,50 +174,63 @@ class Fleet:
         elif kind in ("error", "unknown"):
             self._trouble(client, head, ask, now)
 
-    def _part_with(self, client: Client, payload: bytes, now: int) -> None:
+    def welcome(self, client: Buyer) -> None:
+        """The client may ask now; what it still waits for is asked again."""
+        self._welcomed += 1
+        self._changed.set()
+        if self._running:
+            for request_id in list(client.pending):
+                self._again(client, request_id)
+
+    def _part_with(self, client: Buyer, payload: bytes, now: int) -> None:
         """Buy every fourth hold and give the others back, so that seats come free and are asked for again."""
         hold = str(read_frame(payload).result["hold"])
         op = "confirm" if int(hold) % 4 == 0 else "release"
         client.seen.hold_ops.append(HoldOp(op, hold, now))
-        if client.transport is not None:
-            client.transport.send(TEXT, f'{{"type":"{op}","hold":"{hold}"}}'.encode())
+        client.part_with(op, hold)
 
-    def _answered(self, client: Client, now: int) -> None:
-        client.pending = ""
+    def _answered(self, client: Buyer, request_id: str, now: int) -> None:
+        counts_from_ns, _ = client.pending.pop(request_id)
         self._undecided -= 1
-        self.round.latencies_ns.append(now - client.sent_ns)
-        self.round.last_answer_ns = now
-        if now < self._stop_at_ns and self.round.sent < self.orders.requests_per_socket_max * len(
-            self.clients
-        ):
-            request_id = self._request_id(self.round.sent)
-            self._send(client, request_id, client.request_frame(request_id))
+        done = self.round
+        done.latencies_ns.append(now - counts_from_ns)
+        done.answer_gap_ns_max = max(done.answer_gap_ns_max, now - (done.last_answer_ns or now))
+        done.last_answer_ns = now
+        if self._asks_on(client, now):
+            self._send(client, now, now)
         elif not self._undecided:
             self._changed.set()
 
-    def _trouble(self, client: Client, head: Head, ask: Ask | None, now: int) -> None:
+    def _asks_on(self, client: Buyer, now: int) -> bool:
+        orders = self.orders
+        if orders.mode is Mode.CLOSED_LOOP:
+            sent_max = orders.requests_per_socket_max * len(self.clients)
+            return now < self._stop_at_ns and self.round.sent < sent_max
+        return orders.mode is Mode.STAMPEDE and client.turns < orders.requests_each
+
+    def _trouble(self, client: Buyer, head: Head, ask: Ask | None, now: int) -> None:
         code = head.code or head.type
         self.round.errors[code] = self.round.errors.get(code, 0) + 1
         if ask is not None:
             ask.errors.append((now, code))
         if not self._running:
             self.closed[f"{code} {head.message}".strip()] += 1
-        elif head.id and head.id == client.pending:
+        elif head.id in client.pending:
             if head.type == "unknown" or code in ASK_AGAIN_CODES:
-                asyncio.get_running_loop().call_later(ASK_AGAIN_SECONDS, self._again, client)
+                asyncio.get_running_loop().call_later(ASK_AGAIN_SECONDS, self._again, client, head.id)
             else:
-                client.pending = ""
+                del client.pending[head.id]
                 self._undecided -= 1
                 self._changed.set()
 
-    def _again(self, client: Client) -> None:
-        if client.pending and client.transport is not None:
-            if client.pending in client.asks:
-                client.asks[client.pending].sent_ns.append(time.monotonic_ns())
-            client.transport.send(TEXT, client.request_frame(client.pending, again=True))
+    def _again(self, client: Buyer, request_id: str) -> None:
+        if request_id in client.pending and client.connected:
+            if request_id in client.asks:
+                client.asks[request_id].sent_ns.append(time.monotonic_ns())
+            client.ask(request_id, client.pending[request_id][1], again=True)
 
-    def lost(self, client: Client) -> None:
-        """The socket broke. During a round the client comes back; the request it waits for is asked again."""
+    def lost(self, client: Buyer) -> None:
+        """The socket broke. During a round the client comes back; what it waits for is asked again."""
         self._welcomed -= 1
         self._changed.set()
         client.stays = False
@@ -219,7 +240,7 @@ class Fleet:
             self._returning.add(task)
             task.add_done_callback(self._returning.discard)
 
-    async def _return(self, client: Client) -> None:
+    async def _return(self, client: Buyer) -> None:
         try:
             await self._connect_one(client, self.orders.answer_seconds_max)
             client.stays = True
@@ -256,8 +277,7 @@ class Fleet:
     async def close(self) -> None:
         """Hang up, a few at a time, and let the last close frames leave."""
         for number, client in enumerate(self.clients):
-            if client.transport is not None:
-                client.transport.disconnect()
+            client.hang_up()
             if number % 200 == 199:
                 await asyncio.sleep(0)
 

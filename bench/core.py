@@ -2,12 +2,18 @@
 
 | row | what is measured |
 |---|---|
-| `end_to_end_vs_echo` | decisions a second over 1,000 sockets in closed loop, as a share of a bare echo |
+| `end_to_end` | decisions a second over 1,000 websockets in closed loop |
+| `end_to_end_vs_echo` | the same as a share of a bare ASGI echo of the same server |
 | `end_to_end_vs_short_echo` | of an echo that takes the gateway's own short way: stricter, no reach set |
 | `closed_loop_p99` | request to decision in those rounds |
-| `server_cpu_per_decision` | all server processes in those rounds |
-| `ten_thousand_buyers_one_seat` | first sending to last answer, gate off, laws checked |
+| `open_loop_p99_at_half` | at half of that rate on a schedule, counted from when each request was due |
+| `server_cpu_per_decision` | all server processes in the closed loop's rounds |
+| `end_to_end_http` | decisions a second for buyers who POST and wait |
+| `ten_thousand_on_one_gate_off`, `…_gate_on` | 10,000 buyers, one seat: first sending to last answer |
+| `hundred_thousand_on_one`, `…_on_five_thousand` | 100,000 requests through 5,000 sockets |
 | `allocator_mixed`, `allocator_all_held` | a backlog in the stream, decided by the allocator alone |
+| `…_vs_floor` | as a share of the same rows written with no logic |
+| `takeover_after_sigkill` | longest time between two answers, a million rows in the ledger |
 | `growth_with_seats`, `growth_with_waiting` | CPU per decision, large against small |
 | `memory_per_idle_socket`, `memory_per_key` | resident memory of gateway and of the allocator's keys |
 """
@@ -15,31 +21,57 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 
+from bench.effort import Effort
 from bench.processes import machine
 from bench.report import Report, Say
 from bench.rows_allocator import measure_backlog, measure_growth
+from bench.rows_http import measure_http
 from bench.rows_memory import measure_memory
-from bench.rows_sockets import measure_sockets, measure_stampede
+from bench.rows_sockets import measure_sockets
+from bench.rows_stampede import measure_rush, measure_stampede
+from bench.rows_takeover import measure_takeover
 from store.errors import BadRequest
 
-Measure = Callable[[Report, Say], None]
+Measure = Callable[[Report, Say, Effort], None]
 
 GROUPS: dict[str, tuple[Measure, tuple[str, ...]]] = {
     "sockets": (
         measure_sockets,
-        ("end_to_end_vs_echo", "end_to_end_vs_short_echo", "closed_loop_p99", "server_cpu_per_decision"),
+        (
+            "end_to_end",
+            "end_to_end_vs_echo",
+            "end_to_end_vs_short_echo",
+            "closed_loop_p99",
+            "open_loop_p99_at_half",
+            "server_cpu_per_decision",
+        ),
     ),
-    "stampede": (measure_stampede, ("ten_thousand_buyers_one_seat",)),
-    "backlog": (measure_backlog, ("allocator_mixed", "allocator_all_held")),
+    "http": (
+        measure_http,
+        ("end_to_end_http", "closed_loop_http_p99", "server_cpu_per_decision_http"),
+    ),
+    "stampede": (measure_stampede, ("ten_thousand_on_one_gate_off", "ten_thousand_on_one_gate_on")),
+    "rush": (measure_rush, ("hundred_thousand_on_one", "hundred_thousand_on_five_thousand")),
+    "backlog": (
+        measure_backlog,
+        (
+            "allocator_mixed",
+            "allocator_mixed_vs_floor",
+            "allocator_all_held",
+            "allocator_all_held_vs_floor",
+        ),
+    ),
+    "takeover": (measure_takeover, ("takeover_after_sigkill", "cold_start_after_sigkill")),
     "growth": (measure_growth, ("growth_with_seats", "growth_with_waiting")),
     "memory": (measure_memory, ("memory_per_idle_socket", "memory_per_key")),
 }
 
 
-def chosen(only: list[str]) -> list[Measure]:
-    """The measurements for these names of groups or rows; all for none. Raises `BadRequest`."""
+def chosen(only: list[str]) -> list[str]:
+    """The groups to measure for these names of groups or rows; all for none. Raises `BadRequest`."""
     known = [name for group, (_, rows) in GROUPS.items() for name in (group, *rows)]
     unknown = sorted(set(only).difference(known))
     if unknown:
@@ -47,16 +79,25 @@ def chosen(only: list[str]) -> list[Measure]:
             "unknown_row", f"No row or group {', '.join(unknown)}. There are: {', '.join(known)}."
         )
     return [
-        measure
-        for group, (measure, rows) in GROUPS.items()
-        if not only or not set(only).isdisjoint((group, *rows))
+        group for group, (_, rows) in GROUPS.items() if not only or not set(only).isdisjoint((group, *rows))
     ]
 
 
-def run_core(only: list[str], say: Say) -> Report:
-    """Measure the rows with these names of groups or rows; all for none."""
+def run_core(only: list[str], say: Say, effort: Effort) -> Report:
+    """Measure the rows with these names of groups or rows; all for none.
+
+    A group that cannot be measured does not cost the others: it is in `failures`.
+    """
+    begun = time.monotonic()
+    groups = chosen(only)
     report = Report(machine())
-    for measure in chosen(only):
-        measure(report, say)
+    for group in groups:
+        began = time.monotonic()
+        try:
+            GROUPS[group][0](report, say, effort)
+        except Exception as error:
+            report.failures[group] = f"{type(error).__name__}: {error}"
+        report.seconds_by_group[group] = round(time.monotonic() - began, 1)
     report.machine["load_1m_after"] = round(os.getloadavg()[0], 2)
+    report.seconds = round(time.monotonic() - begun, 1)
     return report

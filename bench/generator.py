@@ -16,7 +16,17 @@ from pathlib import Path
 import jwt
 import msgspec
 
-from bench.orders import Mode, Orders, Progress, Round, decode_progress, decode_round, encode_orders
+from bench.orders import (
+    Go,
+    Mode,
+    Orders,
+    Progress,
+    Round,
+    decode_progress,
+    decode_round,
+    encode_go,
+    encode_orders,
+)
 from store.errors import OnsaleError
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -56,10 +66,14 @@ class Generator:
                     return progress
         raise GeneratorFailed("The load generator ended before it was done.")
 
-    async def go(self) -> Round:
-        """One round: everybody sends; returns when all are answered or the time is over."""
+    async def go(
+        self, mode: Mode | None = None, *, seconds: float | None = None, rate_per_second: float | None = None
+    ) -> Round:
+        """One round; returns when all are answered or the time is over. What is left out stays as it was."""
         assert self._process.stdin is not None, "the process was started with pipes"
-        self._process.stdin.write(b"go\n")
+        go = Go(mode, seconds, rate_per_second)
+        self._orders = go.applied_to(self._orders)
+        self._process.stdin.write(encode_go(go) + b"\n")
         await self._process.stdin.drain()
         await self.until("done", self._orders.seconds + self._orders.answer_seconds_max + 60)
         path = Path(self._orders.result_path)
@@ -75,29 +89,35 @@ async def generator(
     mode: Mode,
     *,
     on_progress: OnProgress = lambda _: None,
+    http: bool = False,
     seconds: float = 5.0,
+    requests_each: int = 1,
     keep: bool = True,
     churn: bool = False,
     answer_seconds_max: float = 60.0,
     connect_burst: int = 200,
+    connect_tries_max: int = 8,
 ) -> AsyncIterator[Generator]:
     """A process with all sockets open and welcome when the block begins; ended with the block.
 
-    `url` is the server's `http://host:port`; the rest is as in `Orders`.
+    `url` is the server's `http://host:port`; buyers use websockets, or with `http` POST. The rest is as in
+    `Orders`.
     """
     with tempfile.TemporaryDirectory(prefix="onsale-clients-") as folder:
         orders = Orders(
-            url=f"ws{url.removeprefix('http').rstrip('/')}/v1/socket",
+            url=url.rstrip("/") if http else f"ws{url.removeprefix('http').rstrip('/')}/v1/socket",
             event=event,
             buyers=buyers,
             wants=wants,
             mode=mode,
             result_path=str(Path(folder) / "round"),
             seconds=seconds,
+            requests_each=requests_each,
             keep=keep,
             churn=churn,
             answer_seconds_max=answer_seconds_max,
             connect_burst=connect_burst,
+            connect_tries_max=connect_tries_max,
         )
         process = await asyncio.create_subprocess_exec(
             sys.executable,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
@@ -12,37 +13,57 @@ from bench.evidence import Seen
 
 class Mode(StrEnum):
     STAMPEDE = "stampede"
-    """Every socket sends one request, all at once, and waits for its answer."""
+    """Every socket sends a request, all at once, and its next one when that is answered, if it has more."""
     CLOSED_LOOP = "closed_loop"
-    """Every socket sends its next request when the last one is answered."""
+    """Every socket sends its next request when the last one is answered, for a time."""
+    OPEN_LOOP = "open_loop"
+    """Requests are sent on a schedule, whatever became of those before; latency counts from when due."""
     IDLE = "idle"
     """Sockets that say hello and nothing more."""
 
 
 class Orders(Struct):
-    """One process' work. Socket `i` is buyer `i` and asks for `wants[i % len(wants)]`, canonical JSON."""
+    """One process' work. The `n`th request of socket `i` is `wants[(i + n × sockets) % len(wants)]`."""
 
     url: str
-    """`ws://host:port/v1/socket`"""
+    """`ws://host:port/v1/socket`, or `http://host:port` for buyers who POST"""
     event: str
     buyers: list[tuple[str, str]]
     """(buyer, token), one a socket"""
     wants: list[str]
+    """Canonical JSON"""
     mode: Mode
     result_path: str
     seconds: float = 5.0
-    """Closed loop: how long to keep sending."""
+    """Closed and open loop: how long to keep sending."""
+    rate_per_second: float = 0.0
+    """Open loop: over all sockets."""
+    requests_each: int = 1
+    """Stampede: how many a socket sends, one after the other."""
     requests_per_socket_max: int = 1_000_000
     answer_seconds_max: float = 60.0
     """How long to wait for the last answers."""
     connect_burst: int = 200
     """Sockets that connect at the same time."""
+    connect_tries_max: int = 8
     keep: bool = True
     """Keep what every client saw, for the checker. Without it only figures are kept."""
     churn: bool = False
     """Give three of four holds back at once and buy the fourth."""
     reconnect: bool = True
     """Come back and ask again when a socket breaks before the answer."""
+
+
+class Go(Struct):
+    """One round on the open sockets; what is left out is as in `Orders`."""
+
+    mode: Mode | None = None
+    seconds: float | None = None
+    rate_per_second: float | None = None
+
+    def applied_to(self, orders: Orders) -> Orders:
+        given = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        return msgspec.structs.replace(orders, **given)
 
 
 class Progress(Struct):
@@ -63,11 +84,15 @@ class Round(Struct):
     not_queued: int = 0
     unanswered: int = 0
     reconnects: int = 0
+    behind: int = 0
+    """Open loop: sent noticeably after they were due (`bench.schedule.BEHIND_NS`)."""
     first_sent_ns: int = 0
     last_sent_ns: int = 0
     last_answer_ns: int = 0
+    answer_gap_ns_max: int = 0
+    """The longest time between two answers, whoever got them."""
     latencies_ns: list[int] = field(default_factory=list)
-    """Of every answered request: last answer minus first sending."""
+    """Of every answered request: answer minus first sending; in an open loop minus when it was due."""
     outcomes: dict[str, int] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     cpu_seconds: float = 0.0
@@ -83,14 +108,26 @@ class Round(Struct):
     def answered(self) -> int:
         return self.decided + self.not_queued
 
+    @property
+    def sent_per_second(self) -> float:
+        """The rate that was really offered."""
+        seconds = (self.last_sent_ns - self.first_sent_ns) / 1e9
+        return (self.sent - 1) / seconds if seconds > 0 else 0.0
 
-def percentile(ordered: list[int], share: float) -> float:
+    @property
+    def behind_share(self) -> float:
+        return self.behind / self.sent if self.sent else 0.0
+
+
+def percentile(ordered: Sequence[int], share: float) -> float:
     """The value below which `share` of an ordered list lies; 0 for an empty one."""
     return float(ordered[min(len(ordered) - 1, int(len(ordered) * share))]) if ordered else 0.0
 
 
 encode_orders = msgspec.json.Encoder().encode
 decode_orders = msgspec.json.Decoder(Orders).decode
+encode_go = msgspec.json.Encoder().encode
+decode_go = msgspec.json.Decoder(Go).decode
 encode_progress = msgspec.json.Encoder().encode
 decode_progress = msgspec.json.Decoder(Progress).decode
 encode_round = msgspec.msgpack.Encoder().encode

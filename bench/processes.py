@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import platform
+import tempfile
+import time
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import psutil
 
+from onsale.engines import binaries
+
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+SYNCS = 50
 SERVER = ("gateway-1", "allocator-1", "allocator-2", "postgres", "valkey")
 """The processes of a throwaway onsale, by name."""
 
@@ -37,18 +43,42 @@ def spent(before: dict[str, float], after: dict[str, float]) -> dict[str, float]
 
 
 def machine() -> dict[str, Any]:
-    """What figures depend on."""
+    """What figures depend on. Writes a few kilobytes where the throwaway engines will write theirs."""
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
         "memory_gb": round(psutil.virtual_memory().total / 1e9, 1),
         "system": f"{platform.system()} {platform.release()}",
+        "fsync_us": round(fsync_seconds(Path(tempfile.gettempdir())) * 1e6),
         "python": platform.python_version(),
+        "postgres": _postgres(),
+        "valkey": _valkey(),
         "uvicorn": version("uvicorn"),
         "websockets": version("websockets"),
         "psycopg": version("psycopg"),
         "load_1m_before": round(os.getloadavg()[0], 2),
     }
+
+
+def fsync_seconds(folder: Path) -> float:
+    """The median time to make one appended page durable in that folder."""
+    taken = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for _ in range(SYNCS):
+            file.write(bytes(8192))
+            file.flush()
+            begun = time.perf_counter()
+            os.fdatasync(file.fileno())
+            taken.append(time.perf_counter() - begun)
+    return median(taken)
+
+
+def _postgres() -> str:
+    return "of DATABASE_URL" if os.environ.get("DATABASE_URL") else binaries.postgres_version()
+
+
+def _valkey() -> str:
+    return "of REDIS_URL" if os.environ.get("REDIS_URL") else binaries.valkey_version()
 
 
 def _tree(pid: int) -> list[int]:

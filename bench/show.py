@@ -10,7 +10,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from bench.report import Report
+from bench import labels
+from bench.report import Judged, Report, Row, figure
 from bench.stampede import Ran, Result
 
 BARS = " ▁▂▃▄▅▆▇█"
@@ -81,25 +82,56 @@ def verdict(result: Result) -> RenderableType:
 
 
 def core_report(report: Report) -> RenderableType:
-    """The benchmark's rows (value, what it should reach, whether it does), and where time goes."""
-    table = Table("measured", box=None, padding=(0, 2))
-    table.add_column("value", justify="right")
-    table.add_column("unit", style="dim")
-    table.add_column("reach", justify="right", style="dim")
-    table.add_column("")
-    for row in report.rows:
-        mark = Text("✓", style="green") if row.reached else Text("✗", style="red")
-        shown = f"{row.value:,.0f}" if row.value >= 1000 else f"{row.value:g}"
-        table.add_row(row.name, shown, row.unit, row.reach, mark)
-    parts: list[RenderableType] = [table]
+    """The benchmark's rows (median, spread, what it should reach, whether it does), and where time goes."""
+    parts: list[RenderableType] = [rows_table(report.rows)]
+    for group, why in report.failures.items():
+        parts.append(Text(f"✗ {group} could not be measured. {why}", style="red"))
     if report.where_time_goes:
         where = ", ".join(f"{name} {cost:g}" for name, cost in report.where_time_goes.items())
         parts += [Text(), Text(f"µs of CPU per decision: {where}", style="dim")]
+    if report.judged:
+        parts += [Text(), *_judged(report.judged)]
     cores, load = report.machine.get("cores", 1), report.machine.get("load_1m_before", 0.0)
     if load > BUSY_SHARE * cores:
         busy = f"The load average was {load:g} on {cores} cores when this began: figures are too low."
         parts += [Text(), Text(busy, style="yellow")]
     return Group(*parts)
+
+
+def rows_table(rows: Sequence[Row]) -> Table:
+    """Median, least and most of the rounds, reach, and whether it is reached."""
+    table = Table(box=None, padding=(0, 1))
+    table.add_column("measured", overflow="fold")
+    table.add_column("median", justify="right")
+    table.add_column("least – most", justify="right", style="dim")
+    table.add_column("unit", style="dim")
+    table.add_column("reach", justify="right", style="dim")
+    table.add_column("")
+    for row in rows:
+        mark = {"reached": Text("✓", style="green"), "missed": Text("✗", style="red")}.get(
+            labels.verdict(row)
+        )
+        table.add_row(row.name, figure(row.value), row.spread, row.unit, row.reach, mark or "")
+    return table
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """The table as Markdown, for a README."""
+    lines = ["| row | reach | measured | least – most |", "|---|---|---|---|"]
+    for row in rows:
+        value = labels.with_unit(row, row.value)
+        shown = f"**{value}** (missed)" if labels.verdict(row) == "missed" else value
+        lines.append(f"| {labels.label(row.name)} | {labels.reach(row)} | {shown} | {row.spread or '–'} |")
+    return "\n".join(lines)
+
+
+def _judged(judged: Sequence[Judged]) -> list[Text]:
+    found = [one for one in judged if one.findings]
+    decisions = sum(one.decisions for one in judged)
+    if not found:
+        counted = f"{len(judged)} events, {decisions:,} decisions"
+        return [Text(f"✓ every law kept in {counted}: checker and replay found nothing", style="green")]
+    return [Text(f"✗ {one.what}: {story}", style="red") for one in found for story in one.findings]
 
 
 def _seats(result: Result) -> str:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.status import Status
 
 from onsale.errors import OnsaleError as FrontDoorError
 from store.errors import OnsaleError
 
-app = typer.Typer(no_args_is_help=True, help="Measure: core.")
+app = typer.Typer(no_args_is_help=True, help="Measure: core, all; report makes a page of it.")
 _notes = Console(stderr=True, highlight=False)
+_results = Console(highlight=False)
+
+JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="One round of each: a first look, not to be quoted.")
+]
 
 
 @app.callback()
@@ -23,24 +31,89 @@ def bench() -> None:
 
 @app.command("core")
 def core(
-    json_path: Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")] = None,
+    json_path: JsonOption = None,
     only: Annotated[
         list[str] | None, typer.Option("--only", help="A row or a group of rows; may be given several times.")
     ] = None,
+    quick: QuickOption = False,
 ) -> None:
-    """The figures onsale promises, each on a throwaway onsale. About five minutes; exit code 1 for a miss."""
-    import msgspec
-
+    """The figures onsale promises, on throwaway onsales. Seven minutes; exit code 1 for a miss."""
     from bench.core import run_core
+    from bench.effort import Effort
     from bench.show import core_report
 
+    with _measuring() as status:
+        report = run_core(only or [], status.update, Effort(quick))
+    _results.print(core_report(report))
+    _write(json_path, report)
+    raise typer.Exit(0 if report.passed else 1)
+
+
+@app.command("all")
+def everything(json_path: JsonOption = None, quick: QuickOption = False) -> None:
+    """Core and every strategy in one run, at most fifteen minutes; exit code 1 for a miss."""
+    from bench.effort import Effort
+    from bench.everything import run_everything, strategies_tables
+    from bench.show import core_report, rows_table
+
+    with _measuring() as status:
+        measured = run_everything(status.update, Effort(quick))
+    assert measured.core is not None, "it was just measured"
+    _results.print(strategies_tables(measured))
+    _results.print(core_report(measured.core))
+    core_names = {row.name for row in measured.core.rows}
+    _results.print()
+    _results.print(rows_table([row for row in measured.rows() if row.name not in core_names]))
+    _write(json_path, measured)
+    _notes.print(f"{measured.seconds / 60:.1f} minutes in all", style="dim")
+    raise typer.Exit(0 if measured.core.passed and all(row.reached for row in measured.rows()) else 1)
+
+
+@app.command("report")
+def report(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="JSON of bench all, core or strategies, of torture, simulate or mutants."),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Where to write the page.")] = Path("report.html"),
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table as Markdown instead of writing a page.")
+    ] = False,
+) -> None:
+    """One page with plots that needs nothing else: send it, or open it in a browser."""
+    from bench.everything import read_files
+    from bench.page.build import page
+    from bench.show import markdown as as_markdown
+
+    try:
+        found = read_files(files)
+    except OnsaleError as error:
+        _notes.print(str(error), markup=False, style="red", soft_wrap=True)
+        raise typer.Exit(1) from None
+    if markdown:
+        typer.echo(as_markdown(found.rows()))
+        return
+    out.write_text(page(found))
+    _results.print(
+        f"Written: {out} ({out.stat().st_size / 1024:,.0f} KB). Open it in a browser.", markup=False
+    )
+
+
+@contextmanager
+def _measuring() -> Iterator[Status]:
+    """A status line; what stops a benchmark is told in a sentence."""
     try:
         with _notes.status("measuring") as status:
-            report = run_core(only or [], status.update)
+            yield status
     except (OnsaleError, FrontDoorError, TimeoutError) as error:
         _notes.print(f"The benchmark could not be taken. {error}", markup=False, style="red", soft_wrap=True)
         raise typer.Exit(1) from None
-    Console(highlight=False).print(core_report(report))
-    if json_path is not None:
-        json_path.write_text(json.dumps(msgspec.to_builtins(report), ensure_ascii=False, indent=1) + "\n")
-    raise typer.Exit(0 if all(row.reached for row in report.rows) else 1)
+
+
+def _write(path: Path | None, measured: Any) -> None:
+    import json
+
+    import msgspec
+
+    if path is not None:
+        path.write_text(json.dumps(msgspec.to_builtins(measured), ensure_ascii=False, indent=1) + "\n")

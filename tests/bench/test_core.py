@@ -10,27 +10,40 @@ import pytest
 from rich.console import Console
 
 from bench import core, show
-from bench.backlog import allocator_stack, alone, mixed
+from bench.backlog import alone, mixed
+from bench.effort import Effort
 from bench.processes import machine, resident_bytes, tree_cpu_seconds
 from bench.report import Report, at_least, at_most
-from bench.rows_memory import measure_memory
-from store.errors import BadRequest
+from store.errors import BadRequest, OnsaleError
 from store.wire import decode_entry
 from tests.checker.sale import plan
 
 
 def test_a_report_has_the_documented_fields():
-    report = Report(machine(), [at_least("a", 0.5, "ratio", 0.4), at_most("b", 260, "ms", 250)])
+    report = Report(machine(), [at_least("a", [0.5], "ratio", 0.4), at_most("b", [250, 260, 300], "ms", 250)])
     built = json.loads(json.dumps(msgspec.to_builtins(report)))
     assert built["rows"] == [
-        {"name": "a", "value": 0.5, "unit": "ratio", "reach": "≥ 0.4", "reached": True},
-        {"name": "b", "value": 260, "unit": "ms", "reach": "≤ 250", "reached": False},
-    ]
-    assert {"cpu", "cores", "memory_gb", "python"} <= set(built["machine"])
+        {"name": "a", "value": 0.5, "unit": "ratio", "reach": "≥ 0.4", "reached": True,
+         "rounds": [0.5], "note": ""},
+        {"name": "b", "value": 260, "unit": "ms", "reach": "≤ 250", "reached": False,
+         "rounds": [250, 260, 300], "note": ""},
+    ]  # fmt: skip
+    described = {
+        "cpu",
+        "cores",
+        "memory_gb",
+        "system",
+        "fsync_us",
+        "python",
+        "postgres",
+        "valkey",
+        "load_1m_before",
+    }
+    assert described <= set(built["machine"])
 
 
 def test_the_table_shows_every_row_and_where_time_goes():
-    report = Report({}, [at_least("allocator_mixed", 61_234.5, "decisions/s", 60_000)], {"gateway-1": 30.5})
+    report = Report({}, [at_least("allocator_mixed", [61_234.5], "decisions/s", 60_000)], {"gateway-1": 30.5})
     console = Console(width=120, file=io.StringIO(), record=True)
     console.print(show.core_report(report))
     text = console.export_text()
@@ -40,11 +53,27 @@ def test_the_table_shows_every_row_and_where_time_goes():
 
 
 def test_rows_are_chosen_by_group_or_name():
-    assert core.chosen([]) == [measure for measure, _ in core.GROUPS.values()]
-    assert core.chosen(["memory_per_key"]) == [measure_memory]
-    assert core.chosen(["memory"]) == [measure_memory]
+    assert core.chosen([]) == list(core.GROUPS)
+    assert core.chosen(["memory_per_key"]) == ["memory"]
+    assert core.chosen(["memory", "allocator_mixed"]) == ["backlog", "memory"]
     with pytest.raises(BadRequest, match="There are: sockets"):
         core.chosen(["speed"])
+
+
+def test_a_group_that_cannot_be_measured_does_not_cost_the_others(monkeypatch):
+    def breaks(report, say, effort):
+        raise OnsaleError("The gateway ended.")
+
+    def works(report, say, effort):
+        report.rows.append(at_least("fine", [2.0], "x", 1))
+
+    groups = {"sockets": (breaks, ("end_to_end",)), "http": (works, ("fine",))}
+    monkeypatch.setattr(core, "GROUPS", groups)
+    report = core.run_core([], lambda _: None, Effort())
+    assert report.failures == {"sockets": "OnsaleError: The gateway ended."}
+    assert [row.name for row in report.rows] == ["fine"]
+    assert list(report.seconds_by_group) == ["sockets", "http"]
+    assert not report.passed
 
 
 def test_a_mixed_backlog_has_as_many_seats_as_are_to_be_held():
@@ -55,13 +84,14 @@ def test_a_mixed_backlog_has_as_many_seats_as_are_to_be_held():
     assert firsts == [0, 10, 20, 30]
 
 
-def test_a_small_backlog_is_decided_and_counted():
-    with allocator_stack() as stack, alone(stack, 10) as one:
+def test_a_small_backlog_is_decided_and_counted(alone_stack):
+    stack = alone_stack
+    with alone(stack, 10) as one:
         before = tree_cpu_seconds(stack.pid("postgres"))
         decided = one.decide(mixed(one.event.plan, 3_000, 10))
         assert one.outcomes() == {"held": 10, "taken": 2_990}
         assert decided.decisions == 3_000
-        assert decided.batches >= 2
+        assert sum(decided.sizes) == 3_000
         assert decided.per_second > 0
         assert tree_cpu_seconds(stack.pid("postgres")) >= before
         assert resident_bytes(stack.pid("valkey")) > 0

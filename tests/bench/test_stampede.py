@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import Iterator
 
 import pytest
 from rich.console import Console
@@ -18,12 +17,10 @@ from bench.stampede import Options, Ran, run, summed_up
 from bench.target import (
     NotThisMachine,
     StageEvent,
-    Target,
     examine,
     make_event,
     running_target,
     settle,
-    throwaway_target,
     wait_known,
 )
 from tests.checker.sale import plan
@@ -106,12 +103,6 @@ def test_sizes_have_bounds():
 def test_another_machines_onsale_is_refused_with_what_to_do(tmp_path):
     with pytest.raises(NotThisMachine, match="ONSALE_DATA_DIR"):
         running_target("http://127.0.0.1:9", tmp_path)
-
-
-@pytest.fixture(scope="module")
-def target() -> Iterator[Target]:
-    with throwaway_target() as (target, _):
-        yield target
 
 
 @pytest.mark.parametrize("gate", [True, False])

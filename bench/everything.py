@@ -1,0 +1,154 @@
+"""`./run bench all`: the core rows and every strategy in one run and one file; and reading such files.
+
+A file may hold the JSON of `all`, of `core` or `strategies` alone, of `torture`, `simulate` or `mutants`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from rich.console import RenderableType
+
+from bench.core import run_core
+from bench.effort import Effort
+from bench.labels import in_order
+from bench.report import Report, Row, Say, at_least
+from store.errors import BadRequest
+
+RATIOS = {
+    "ws_vs_best_http": ("ws_vs_best_http_strategy", 6.0),
+    "ws_vs_best_ws": ("ws_vs_best_ws_strategy", 2.5),
+    "http_vs_best_http": ("http_vs_best_http_strategy", 3.0),
+}
+MUST_BE_ZERO = ("oversold", "lost", "doubled", "reordered", "unexplained")
+TORTURE_FAULTS_MIN = 200
+SALES_A_MINUTE_MIN = 600
+
+
+class Everything(Struct):
+    """What there is to report; whatever was not measured is None."""
+
+    taken_at: str = ""
+    """UTC, ISO 8601"""
+    quick: bool = False
+    seconds: float = 0.0
+    core: Report | None = None
+    strategies: dict[str, Any] | None = None
+    """The strategies' own report, as plain JSON."""
+    torture: dict[str, Any] | None = None
+    simulation: dict[str, Any] | None = None
+    mutants: dict[str, Any] | None = None
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        if self.core is not None:
+            return self.core.machine
+        return dict((self.strategies or {}).get("machine") or {})
+
+    def rows(self) -> list[Row]:
+        """Every row of the reach table that was measured, in the order in which they are told."""
+        rows = list(self.core.rows) if self.core is not None else []
+        rows += _ratio_rows(self.strategies or {})
+        if self.torture is not None:
+            rows.append(_torture_row(self.torture))
+        if self.simulation is not None:
+            rows.append(_simulation_row(self.simulation))
+        if self.mutants is not None:
+            rows.append(_mutants_row(self.mutants))
+        return in_order(rows)
+
+
+def run_everything(say: Say, effort: Effort) -> Everything:
+    """Core, then strategies."""
+    strategies_run = import_module("bench.strategies.run")
+    begun = time.monotonic()
+    taken_at = datetime.now(UTC).isoformat(timespec="seconds")
+    core = run_core([], say, effort)
+    strategies = msgspec.to_builtins(strategies_run.run_strategies(quick=effort.quick, say=say))
+    seconds = round(time.monotonic() - begun, 1)
+    return Everything(taken_at, effort.quick, seconds, core, strategies)
+
+
+def strategies_tables(measured: Everything) -> RenderableType:
+    """The strategies' part as they show it themselves."""
+    report_type = import_module("bench.strategies.run").StrategiesReport
+    shown: RenderableType = import_module("bench.strategies.show").strategies_report(
+        msgspec.convert(measured.strategies, report_type)
+    )
+    return shown
+
+
+def read_files(paths: Iterable[Path]) -> Everything:
+    """What these files hold together; of two that hold the same, the later one. Raises `BadRequest`."""
+    found = Everything()
+    for path in paths:
+        try:
+            read = msgspec.json.decode(path.read_bytes())
+            _take(found, read)
+        except (OSError, msgspec.DecodeError, msgspec.ValidationError, TypeError) as error:
+            raise BadRequest(
+                "unreadable_report",
+                f"{path} is not a report: {error}. Write one with ./run bench all --json {path.name}",
+            ) from None
+    return found
+
+
+def _take(found: Everything, read: Any) -> None:
+    if not isinstance(read, dict):
+        raise TypeError("a report is a JSON object")
+    if "core" in read:
+        whole = msgspec.convert(read, Everything)
+        for name in Everything.__struct_fields__:
+            if (value := getattr(whole, name)) is not None:
+                setattr(found, name, value)
+    elif "faults_by_kind" in read:
+        found.torture = read
+    elif "on_sales_per_cpu_minute" in read:
+        found.simulation = read
+    elif "guards" in read:
+        found.mutants = read
+    elif any("strategy" in row for row in read.get("rows", [])):
+        found.strategies = read
+    elif "rows" in read and "machine" in read:
+        found.core = msgspec.convert(read, Report)
+    else:
+        raise TypeError("none of core, all, strategies, torture, simulate and mutants")
+
+
+def _ratio_rows(strategies: dict[str, Any]) -> list[Row]:
+    ratios = strategies.get("ratios") or {}
+    named = (ratios.get("against") or {}).get("keeping") or {}
+    rows = []
+    for key, (name, least) in RATIOS.items():
+        if (value := ratios.get(key)) is not None:
+            best = named.get("best_ws" if key.endswith("ws") else "best_http", "").replace("_", " ")
+            rows.append(at_least(name, [value], "×", least, note=f"the best is {best}" if best else ""))
+    return rows
+
+
+def _torture_row(torture: dict[str, Any]) -> Row:
+    lawful = not any(torture.get(name) for name in (*MUST_BE_ZERO, "findings"))
+    counts = ", ".join(f"{name} {torture.get(name, 0)}" for name in MUST_BE_ZERO)
+    note = f"{torture.get('minutes', 0):g} minutes, {torture.get('decisions', 0):,} decisions; {counts}"
+    return at_least(
+        "torture_faults", [torture.get("faults", 0)], "faults", TORTURE_FAULTS_MIN, lawful=lawful, note=note
+    )
+
+
+def _simulation_row(simulation: dict[str, Any]) -> Row:
+    lawful = bool(simulation.get("passed"))
+    note = f"{simulation.get('seeds', 0):,} on-sales, {len(simulation.get('broken') or [])} broke a law"
+    rate = simulation["on_sales_per_cpu_minute"]
+    name = "simulated_sales_per_minute"
+    return at_least(name, [rate], "a minute", SALES_A_MINUTE_MIN, lawful=lawful, note=note)
+
+
+def _mutants_row(mutants: dict[str, Any]) -> Row:
+    return at_least("mutants_caught", [mutants.get("caught", 0)], "guards", mutants["guards"])

@@ -1,0 +1,92 @@
+"""What each row is called for people, under which heading, and in the order in which it is told."""
+
+from __future__ import annotations
+
+from bench.report import FOR_THE_RECORD, Row, figure
+
+GROUPS: dict[str, dict[str, str]] = {
+    "Over websockets": {
+        "end_to_end": "websockets: decisions, 1,000 sockets in closed loop",
+        "end_to_end_vs_echo": "websockets, against a bare ASGI echo of the same server",
+        "end_to_end_vs_short_echo": "websockets, against an echo by the gateway's own short way (stricter)",
+        "ws_vs_best_http_strategy": "websockets, against the best strategy over HTTP",
+        "ws_vs_best_ws_strategy": "websockets, against the best strategy over websockets",
+        "closed_loop_p99": "websockets: p99 in closed loop",
+        "open_loop_p99_at_half": "websockets: p99 at half that rate, open loop",
+        "server_cpu_per_decision": "websockets: server CPU per decision, all processes",
+    },
+    "Over HTTP": {
+        "end_to_end_http": "HTTP: decisions, 1,000 connections in closed loop",
+        "http_vs_best_http_strategy": "HTTP, against the best strategy over HTTP",
+        "closed_loop_http_p99": "HTTP: p99 in closed loop",
+        "server_cpu_per_decision_http": "HTTP: server CPU per decision, all processes",
+    },
+    "Everybody at once, first send to last answer": {
+        "ten_thousand_on_one_gate_off": "10,000 buyers, one seat, gate off",
+        "ten_thousand_on_one_gate_on": "10,000 buyers, one seat, gate on",
+        "hundred_thousand_on_one": "100,000 requests, one seat",
+        "hundred_thousand_on_five_thousand": "100,000 requests, 5,000 seats",
+    },
+    "The allocator alone": {
+        "allocator_mixed": "allocator: a backlog, one in ten held",
+        "allocator_mixed_vs_floor": "allocator, against the same rows with no logic, one in ten held",
+        "allocator_all_held": "allocator: a backlog, all held",
+        "allocator_all_held_vs_floor": "allocator, against the same rows with no logic, all held",
+        "growth_with_seats": "allocator: cost per decision, 1,000 → 100,000 seats",
+        "growth_with_waiting": "allocator: cost per decision, 1,000 → 200,000 waiting",
+    },
+    "When things die": {
+        "takeover_after_sigkill": "takeover after SIGKILL: longest time between two answers",
+        "cold_start_after_sigkill": "the same with no standby, one allocator started anew",
+        "torture_faults": "torture: faults, and nothing oversold, lost, doubled, reordered or unexplained",
+        "simulated_sales_per_minute": "simulated on-sales of 1,000 steps, one core",
+        "mutants_caught": "mutants: guards taken out, each noticed by a test",
+    },
+    "Memory": {
+        "memory_per_idle_socket": "memory per idle socket",
+        "memory_per_key": "memory per remembered key",
+    },
+}
+OTHERS = "Others"
+_LABELS = {name: text for rows in GROUPS.values() for name, text in rows.items()}
+_ORDER = {name: number for number, name in enumerate(_LABELS)}
+
+
+def label(name: str) -> str:
+    """The row's name for people; a row nobody named is shown by its own."""
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+def in_order(rows: list[Row]) -> list[Row]:
+    """As they are told; unknown ones last."""
+    return sorted(rows, key=lambda row: _ORDER.get(row.name, len(_ORDER)))
+
+
+def grouped(rows: list[Row]) -> dict[str, list[Row]]:
+    """Rows by heading, in order; headings without a row are left out."""
+    heading_of = {name: heading for heading, names in GROUPS.items() for name in names}
+    found: dict[str, list[Row]] = {}
+    for row in in_order(rows):
+        found.setdefault(heading_of.get(row.name, OTHERS), []).append(row)
+    return found
+
+
+def verdict(row: Row) -> str:
+    """`reached`, `missed`, or nothing for a row that need not reach anything."""
+    if row.reach == FOR_THE_RECORD:
+        return ""
+    return "reached" if row.reached else "missed"
+
+
+def with_unit(row: Row, value: float) -> str:
+    return _united(figure(value), row.unit)
+
+
+def reach(row: Row) -> str:
+    return row.reach if row.reach == FOR_THE_RECORD else _united(row.reach, row.unit)
+
+
+def _united(text: str, unit: str) -> str:
+    if unit == "decisions/s":
+        return f"{text}/s"
+    return text if unit == "ratio" else f"{text} {unit}"

@@ -1,0 +1,81 @@
+"""The report page's third part: what was broken on purpose, by torture, simulation and mutants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.everything import MUST_BE_ZERO, Everything
+from bench.page.markup import Html, section, table, tag
+
+
+def proofs_section(found: Everything) -> Html:
+    """Empty when none of the three was run."""
+    parts = [
+        *(_torture(found.torture) if found.torture is not None else []),
+        *(_simulation(found.simulation) if found.simulation is not None else []),
+        *(_mutants(found.mutants) if found.mutants is not None else []),
+    ]
+    if not parts:
+        return Html("")
+    return section("proofs", "Broken on purpose", *parts)
+
+
+def _torture(torture: dict[str, Any]) -> list[Html]:
+    kinds: dict[str, int] = torture.get("faults_by_kind") or {}
+    verdicts = [[name, f"{torture.get(name, 0):,}"] for name in MUST_BE_ZERO]
+    said = (
+        f"Torture: {torture.get('faults', 0):,} faults in {torture.get('minutes', 0):g} minutes of load, "
+        f"{torture.get('decisions', 0):,} decisions; seed {torture.get('seed', '?')}."
+    )
+    if gap := torture.get("longest_gap_seconds"):
+        said += f" The longest time without a decision was {gap:g} s ({torture.get('longest_gap_fault')})."
+    rows = [[kind, f"{count:,}"] for kind, count in kinds.items()]
+    return [
+        tag("p", said),
+        table(["", ""], verdicts, "facts"),
+        _folded(f"the {len(kinds)} kinds of faults", table(["", ""], rows, "facts")) if rows else Html(""),
+    ]
+
+
+def _simulation(simulation: dict[str, Any]) -> list[Html]:
+    broken = simulation.get("broken") or []
+    said = (
+        f"Simulation: {simulation.get('seeds', 0):,} on-sales under a virtual clock, "
+        f"{simulation.get('steps', 0):,} steps with trouble in between; "
+        + ("every law held in every one." if not broken else f"{len(broken):,} broke a law.")
+    )
+    rows = [[_words(path), f"{count:,}"] for path, count in (simulation.get("counters") or {}).items()]
+    stories = [tag("p", str(one.get("story", "")), class_="failed") for one in broken[:3]]
+    taken = _folded("rare paths, and how often they were taken", table(["", ""], rows, "facts"))
+    return [tag("p", said), *stories, taken if rows else Html("")]
+
+
+def _mutants(mutants: dict[str, Any]) -> list[Html]:
+    outcomes: list[dict[str, Any]] = mutants.get("outcomes") or []
+    said = (
+        f"Mutants: {mutants.get('guards', 0)} guards taken out one at a time, and the tests run; "
+        f"{mutants.get('caught', 0)} were noticed."
+    )
+    rows = [[one.get("guard", ""), one.get("kind", ""), _caught(one)] for one in outcomes]
+    return [
+        tag("p", said),
+        _folded("each guard", table(["guard", "kind", "noticed by"], rows, "cards judged")),
+    ]
+
+
+def _caught(outcome: dict[str, Any]) -> str:
+    if outcome.get("verdict") != "caught":
+        return tag("span", f"✗ {outcome.get('verdict')}: {outcome.get('note', '')}", class_="cell faulty")
+    tests = [str(one.get("test", "")) for one in outcome.get("caught_by") or []]
+    more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+    return (
+        _words(tests[0].rpartition("::")[2].partition("[")[0].removeprefix("test_")) + more if tests else ""
+    )
+
+
+def _folded(title: str, inside: Html) -> Html:
+    return tag("details", tag("summary", title), inside)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
