@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from onsale.commands.strategies import strategies
 from onsale.errors import OnsaleError as FrontDoorError
 from store.errors import OnsaleError
 
 app = typer.Typer(no_args_is_help=True, help="Measure: core.")
+app.command("strategies")(strategies)
 _notes = Console(stderr=True, highlight=False)
 
 
