@@ -102,9 +102,9 @@ def work(database_url: str, redis_url: str) -> None:
             work_once(connection, client)
 
 
-def work_once(connection: psycopg.Connection[Any], client: Any) -> int:
+def work_once(connection: psycopg.Connection[Any], client: Any, wait_seconds: float = WAIT_SECONDS) -> int:
     """One batch; how many orders were written."""
-    first = client.blpop([ORDERS], timeout=WAIT_SECONDS)
+    first = client.blpop([ORDERS], timeout=wait_seconds)
     if first is None:
         return 0
     orders = [first[1], *(client.lpop(ORDERS, BATCH_SIZE_MAX) or [])]

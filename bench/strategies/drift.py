@@ -14,7 +14,7 @@ from bench.strategies.rig import Rig
 from bench.target import wait_known
 
 LOAD = Load("kill", 10_000, 5_000, 200, spread=5_000, seconds=5.0)
-KILLED_AFTER_SECONDS = 0.4
+KILLED_AFTER_SECONDS = 0.7
 
 
 class Drift(Struct):

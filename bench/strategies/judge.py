@@ -1,7 +1,7 @@
 """Judges one round from outside: what every client was told, and what the tables hold. Pure.
 
-- `oversold`: for each seat the buyers told `held` beyond the first, or its rows beyond the first, whichever is
-  more.
+- `oversold`: for each seat the buyers told `held` beyond the first, or its rows beyond the first, whichever
+  is more.
 - `lost`: seats somebody was told `held` that have no row of that request.
 - `no_winner`: seats that an answered request wanted and nobody has; where seats are to be found, seats left
   over that would have served those told `sold_out`.

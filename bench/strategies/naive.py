@@ -14,6 +14,7 @@ from bench.strategies.sale import Answer, Booking, Strategy, all_available, cand
 class Naive(Strategy):
     name = "naive"
     keeps = False
+    over_websocket = False
 
     async def book(self, booking: Booking) -> Answer:
         async with self.pool.connection() as connection, connection.transaction():

@@ -37,6 +37,8 @@ POOL_SIZES = {1: 16, 2: 10}
 READY_SECONDS_MAX = 30.0
 SETTLED_SECONDS_MAX = 15.0
 SAMPLE_SECONDS = 0.05
+LOOKS = 4
+"""So many looks in a row must find the servers idle."""
 WAITING = """
 SELECT count(*) FROM pg_stat_activity
  WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()
@@ -75,12 +77,6 @@ class Servers:
         for child in self._children.values():
             child.wait()
 
-    def stop(self) -> None:
-        for child in self._children.values():
-            child.send(signal.SIGTERM)
-        for child in self._children.values():
-            child.stop(signal.SIGTERM, 5)
-
     def _start(self, name: str, module: str, *arguments: str) -> None:
         if name in self._children and self._children[name].alive:
             return
@@ -114,9 +110,14 @@ class Rig:
         self._event += 1
         return self._event
 
-    def settle(self, strategy: str) -> None:
-        """Until the strategy's worker has nothing left to do, if it has one."""
+    def settle(self, strategy: str, *, given_up: bool = False) -> None:
+        """Until the strategy's worker has nothing left to do, if it has one; and, where the clients have
+        given up, until the servers have worked off what they were asked: the next is measured alone."""
         give_up_at = time.monotonic() + SETTLED_SECONDS_MAX
+        looks = LOOKS if given_up else 0
+        while looks and time.monotonic() < give_up_at:
+            looks = LOOKS if tables.at_work(self.connection) else looks - 1
+            time.sleep(SAMPLE_SECONDS)
         while strategy in WORKERS and tables.unwritten(self.connection, self.client, strategy):
             if time.monotonic() > give_up_at:
                 raise ServerNotReady(f"The worker of {strategy} has not done its work; see its log.")
@@ -135,7 +136,7 @@ def rig() -> Iterator[Rig]:
         urls = EngineUrls(stack.postgres.url_of(DATABASE), stack.valkey.url_of(REDIS_DATABASE))
         make_database(stack.urls.database_url, urls.database_url)
         servers = Servers(urls, stack)
-        leaving.callback(servers.stop)
+        leaving.callback(servers.kill)  # they hold nothing worth an orderly end
         servers.start()
         made = Rig(stack, servers, leaving.enter_context(asker()))
         leaving.callback(made.close)

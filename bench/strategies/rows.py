@@ -121,8 +121,8 @@ def row_of(
 
 
 def faultless(rows: Sequence[Row]) -> frozenset[str]:
-    """Strategies of which no row shows a seat sold twice, lost, or adrift, and that answered."""
-    faulty = {row.strategy for row in rows if row.oversold or row.lost or row.drift or row.unanswered}
+    """Strategies of which no row shows a seat sold twice, lost or adrift."""
+    faulty = {row.strategy for row in rows if row.oversold or row.lost or row.drift}
     return frozenset(STRATEGIES) - faulty
 
 

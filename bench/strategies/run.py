@@ -22,6 +22,9 @@ from bench.strategies.wire import Transport
 from store.errors import BadRequest
 
 ROUNDS = 3
+SECONDS_MAX = 480.0
+AFTERWARDS_SECONDS = 45.0
+"""What the kills after the last round may take."""
 TRANSPORTS: tuple[Transport, ...] = ("http", "ws")
 TRIAL = Load("trial", NEVER, 5_000, 256, spread=5_000, seconds=0.4)
 WARM_UP = Load("warm-up", 200, 1_000, 50, spread=1_000, seconds=2.0)
@@ -82,7 +85,7 @@ def run_strategies(options: Options, say: Say) -> StrategiesReport:
     say("starting engines, onsale and the strategies' servers")
     with rig() as running:
         workers = _choose_workers(running, names, options.quick, report, say)
-        rounds = _rounds(running, names, chosen, workers, report, say)
+        rounds = _rounds(running, names, chosen, workers, report, say, began + SECONDS_MAX)
         for name in names:
             if name not in FLOORS and name != "onsale_gate" and (not options.quick or name in QUICK_DRIFTS):
                 say(f"killing the servers of {name} in the middle of a sale")
@@ -129,20 +132,28 @@ def _rounds(
     workers: dict[Key, int],
     report: StrategiesReport,
     say: Say,
+    give_up_at: float,
 ) -> dict[tuple[str, Transport, str], list[Figures]]:
     """Under each load all strategies are asked one after the other; who begins changes each time."""
     rounds: dict[tuple[str, Transport, str], list[Figures]] = defaultdict(list)
-    for number in range(report.rounds):
+    planned, report.rounds = report.rounds, 0
+    while report.rounds < planned:
+        number = report.rounds
+        began = time.monotonic()
         turned = names[number % len(names) :] + names[: number % len(names)]
         for load in chosen:
             for transport in TRANSPORTS:
                 for name in turned:
                     if not takes_part(name, load, transport):
                         continue
-                    say(f"round {number + 1} of {report.rounds}: {load.name} over {transport}, {name}")
+                    say(f"round {number + 1} of {planned}: {load.name} over {transport}, {name}")
                     figures, verdict = measure(running, name, transport, load, workers[name, transport])
                     rounds[name, transport, load.name].append(figures)
                     told = report.stories.setdefault(name, [])
                     told += verdict.stories[: 3 - len(told)]
+        report.rounds += 1
+        now = time.monotonic()
+        if now + (now - began) + AFTERWARDS_SECONDS > give_up_at:
+            break  # a slower machine gets fewer rounds, not a longer wait
     order = {name: at for at, name in enumerate(names)}
     return dict(sorted(rounds.items(), key=lambda item: order[item[0][0]]))

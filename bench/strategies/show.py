@@ -11,8 +11,10 @@ from bench.strategies.drift import Drift
 from bench.strategies.rows import Row
 from bench.strategies.run import StrategiesReport
 
-COUNTS = ("unanswered", "errors", "retries", "oversold", "no_winner", "overtaken", "split", "deadlocks")
-BAD = {"unanswered", "errors", "oversold", "no_winner", "overtaken", "split", "deadlocks"}
+COUNTS = (
+    "oversold", "lost", "no_winner", "overtaken", "split", "unanswered", "errors", "retries", "deadlocks",
+)  # fmt: skip
+BAD = set(COUNTS) - {"retries"}
 
 
 def strategies_report(report: StrategiesReport) -> RenderableType:
@@ -30,8 +32,8 @@ def strategies_report(report: StrategiesReport) -> RenderableType:
         parts += [Text(f"{name}: {story}", style="dim") for story in stories[:1]]
     notes = (
         f"{report.rounds} interleaved rounds, medians; counts are sums. Overtaken: sent at least "
-        f"{report.overtaking_margin_ms:g} ms earlier. * cut off when the time was over. The strategies' servers "
-        f"run on {report.machine.get('server_loop')}. {report.seconds_total:g} s in all."
+        f"{report.overtaking_margin_ms:g} ms earlier. * cut off when the time was over. The strategies' "
+        f"servers run on {report.machine.get('server_loop')}. {report.seconds_total:g} s in all."
     )
     parts.append(Text(notes, style="dim"))
     return Group(*parts)
@@ -40,47 +42,43 @@ def strategies_report(report: StrategiesReport) -> RenderableType:
 def _table(load: str, rows: list[Row]) -> Table:
     table = Table(title=load, title_justify="left", title_style="bold", box=None, padding=(0, 1))
     for heading in ("strategy", "over", "procs"):
-        table.add_column(heading)
-    for heading in (
-        "decisions/s",
-        "p50 ms",
-        "p95",
-        "p99",
-        *(each.replace("_", " ") for each in COUNTS),
-        "locks",
-    ):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, no_wrap=True)
+    for heading in ("decisions/s", "p50", "p95", "p99 ms"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("besides")
+    curve = load.startswith("curve")
     for row in sorted(rows, key=lambda row: (row.transport, -row.decisions_per_second)):
-        counts = [_count(row, name) for name in COUNTS]
-        name = Text(
-            row.strategy, style="cyan" if row.strategy in ONSALE else "dim" if row.strategy in FLOORS else ""
-        )
+        style = "cyan" if row.strategy in ONSALE else "dim" if row.strategy in FLOORS else ""
+        mark = "*" if row.cut_off and not curve else " "
         table.add_row(
-            name,
+            Text(row.strategy, style=style),
             row.transport,
             str(row.workers),
-            f"{row.decisions_per_second:,.0f}{'*' if row.cut_off and not load.startswith('curve') else ''}",
-            f"{row.p50_ms:,.1f}",
-            f"{row.p95_ms:,.1f}",
-            f"{row.p99_ms:,.1f}",
-            *counts,
-            f"{row.lock_wait_share:.0%}",
+            f"{row.decisions_per_second:,.0f}{mark}",
+            *(f"{value:,.1f}" for value in (row.p50_ms, row.p95_ms, row.p99_ms)),
+            _besides(row),
         )
     return table
 
 
-def _count(row: Row, name: str) -> Text:
-    value = getattr(row, name)
-    return Text(
-        f"{value:,}" if value else "·", style="red" if value and name in BAD else "dim" if not value else ""
-    )
+def _besides(row: Row) -> Text:
+    """What else there is to say; what must not be is red."""
+    counts = [(name, getattr(row, name)) for name in COUNTS]
+    parts = [
+        Text(f"{name.replace('_', ' ')} {count:,}", style="red" if name in BAD else "")
+        for name, count in counts
+        if count
+    ]
+    if row.lock_wait_share:
+        parts.append(Text(f"lock waits {row.lock_wait_share:.0%}", style="dim"))
+    return Text(", ").join(parts)
 
 
 def _drifts(drifts: list[Drift]) -> Table:
     title = "After SIGKILL of the servers in the middle of a sale, and a new start"
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1))
     table.add_column("strategy")
-    for name in ("told held", "not in Postgres", "Redis − Postgres at the kill", "and for good"):
+    for name in ("told held", "not in Postgres", "Redis ahead at the kill", "for good"):
         table.add_column(name, justify="right")
     for drift in drifts:
         lost = Text(f"{drift.lost:,}", style="red" if drift.lost else "")

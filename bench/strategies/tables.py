@@ -35,6 +35,10 @@ SELECT %s, seat_no - 1, block_no FROM unnest(%s::int[]) WITH ORDINALITY AS plan 
 """
 BOOKINGS = "SELECT seat_no, request FROM booking WHERE event_id = %s ORDER BY id"
 UNDECIDED = "SELECT count(*) FROM ticket_request WHERE outcome IS NULL"
+AT_WORK = """
+SELECT count(*) FROM pg_stat_activity
+ WHERE datname = current_database() AND application_name = 'strategies' AND state <> 'idle'
+"""
 WRITING = """
 SELECT count(*) FROM pg_stat_activity
  WHERE datname = current_database() AND application_name = 'decr worker' AND state <> 'idle'
@@ -89,7 +93,7 @@ def fill(
         seats = len(blocks)
         connection.execute("INSERT INTO event VALUES (%s, %s, %s, %s)", (event, strategy, seats, seats))
         connection.execute(FILL, (event, blocks))
-    connection.execute("VACUUM (ANALYZE) seat, event, booking, ticket_request")
+    connection.execute("ANALYZE event, seat, booking, ticket_request")
     client.flushdb()
     if strategy == "decr_async":
         client.mset(stock(event, len(blocks)))
@@ -114,6 +118,13 @@ def unwritten(connection: psycopg.Connection[Any], client: redis.Redis, strategy
     undecided = connection.execute(UNDECIDED).fetchone()
     assert undecided is not None, "count(*) always has a row"
     return int(undecided[0])
+
+
+def at_work(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a server is in the middle of a statement or transaction."""
+    row = connection.execute(AT_WORK).fetchone()
+    assert row is not None, "count(*) always has a row"
+    return bool(row[0])
 
 
 def _in_redis(client: redis.Redis, stage: Stage) -> int | None:
