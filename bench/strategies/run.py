@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,7 +15,8 @@ from bench.report import Say
 from bench.strategies.catalogue import FLOORS, NAMES, ONSALE, SELLING, STRATEGIES
 from bench.strategies.drift import Drift, drift_of
 from bench.strategies.judge import MARGIN_MS
-from bench.strategies.loads import NEVER, Load, loads, takes_part
+from bench.strategies.loads import NEVER, Load, takes_part
+from bench.strategies.loads import loads as all_loads
 from bench.strategies.measure import measure
 from bench.strategies.rig import POOL_SIZES, Rig, rig
 from bench.strategies.rows import Figures, Row, all_ratios, row_of, where_not_best
@@ -30,14 +32,6 @@ TRIAL = Load("trial", NEVER, 5_000, 256, spread=5_000, seconds=0.4)
 WARM_UP = Load("warm-up", 200, 1_000, 50, spread=1_000, seconds=2.0)
 QUICK_DRIFTS = ("set_nx", "decr_async", "onsale")
 Key = tuple[str, Transport]
-
-
-class Options(Struct, frozen=True):
-    """What to run; empty lists stand for all."""
-
-    only: list[str] = []
-    loads: list[str] = []
-    quick: bool = False
 
 
 class StrategiesReport(Struct):
@@ -60,34 +54,40 @@ class StrategiesReport(Struct):
     seconds_total: float = 0.0
 
 
-def check(options: Options) -> tuple[list[str], list[Load]]:
-    """The names and loads meant. Raises `BadRequest` that lists what there is."""
-    known = loads(options.quick)
-    _refuse_unknown("strategy", options.only, list(NAMES))
-    _refuse_unknown("load", options.loads, [load.name for load in known])
-    names = [name for name in NAMES if not options.only or name in options.only]
-    return names, [load for load in known if not options.loads or load.name in options.loads]
+def check(only: Sequence[str], wanted: Sequence[str], quick: bool) -> tuple[list[str], list[Load]]:
+    """The names and loads meant, all for none. Raises `BadRequest` that lists what there is."""
+    known = all_loads(quick)
+    _refuse_unknown("strategy", only, list(NAMES))
+    _refuse_unknown("load", wanted, [load.name for load in known])
+    names = [name for name in NAMES if not only or name in only]
+    return names, [load for load in known if not wanted or load.name in wanted]
 
 
-def _refuse_unknown(what: str, given: list[str], known: list[str]) -> None:
+def _refuse_unknown(what: str, given: Sequence[str], known: Sequence[str]) -> None:
     unknown = sorted(set(given).difference(known))
     if unknown:
         raise BadRequest(f"unknown_{what}", f"No {what} {', '.join(unknown)}. There are: {', '.join(known)}.")
 
 
-def run_strategies(options: Options, say: Say) -> StrategiesReport:
+def run_strategies(
+    *,
+    only: Sequence[str] = (),
+    loads: Sequence[str] = (),
+    quick: bool = False,
+    say: Say = lambda _: None,
+) -> StrategiesReport:
     """Measure. A full run takes about eight minutes, a quick one less than one and a half."""
-    names, chosen = check(options)
+    names, chosen = check(only, loads, quick)
     began = time.monotonic()
-    report = StrategiesReport(machine(), options.quick, 1 if options.quick else ROUNDS)
+    report = StrategiesReport(machine(), quick, 1 if quick else ROUNDS)
     report.machine["server_loop"] = "uvloop" if find_spec("uvloop") else "asyncio"
     report.pool_sizes = {f"{count} processes": size for count, size in POOL_SIZES.items()}
     say("starting engines, onsale and the strategies' servers")
     with rig() as running:
-        workers = _choose_workers(running, names, options.quick, report, say)
+        workers = _choose_workers(running, names, quick, report, say)
         rounds = _rounds(running, names, chosen, workers, report, say, began + SECONDS_MAX)
         for name in names:
-            if name not in FLOORS and name != "onsale_gate" and (not options.quick or name in QUICK_DRIFTS):
+            if name not in FLOORS and name != "onsale_gate" and (not quick or name in QUICK_DRIFTS):
                 say(f"killing the servers of {name} in the middle of a sale")
                 report.drifts.append(drift_of(running, name, workers[name, "http"]))
     drifts = {drift.strategy: drift.drift for drift in report.drifts}

@@ -39,26 +39,21 @@ def strategies_report(report: StrategiesReport) -> RenderableType:
     return Group(*parts)
 
 
-def _table(load: str, rows: list[Row]) -> Table:
-    table = Table(title=load, title_justify="left", title_style="bold", box=None, padding=(0, 1))
-    for heading in ("strategy", "over", "procs"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("decisions/s", "p50", "p95", "p99 ms"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("besides")
-    curve = load.startswith("curve")
+def _table(load: str, rows: list[Row]) -> Text:
+    """A line for each row, and what else is to be said of it below: there is no room beside it."""
+    heading = (
+        f"{'strategy':<20}{'over':<6}{'procs':<6}{'decisions/s':>12}{'p50':>10}{'p95':>10}{'p99 ms':>10}"
+    )
+    lines = [Text(load, style="bold"), Text(heading, style="dim")]
     for row in sorted(rows, key=lambda row: (row.transport, -row.decisions_per_second)):
         style = "cyan" if row.strategy in ONSALE else "dim" if row.strategy in FLOORS else ""
-        mark = "*" if row.cut_off and not curve else " "
-        table.add_row(
-            Text(row.strategy, style=style),
-            row.transport,
-            str(row.workers),
-            f"{row.decisions_per_second:,.0f}{mark}",
-            *(f"{value:,.1f}" for value in (row.p50_ms, row.p95_ms, row.p99_ms)),
-            _besides(row),
-        )
-    return table
+        mark = "*" if row.cut_off and not load.startswith("curve") else " "
+        figures = "".join(f"{value:>10,.1f}" for value in (row.p50_ms, row.p95_ms, row.p99_ms))
+        speed = f"{row.transport:<6}{row.workers:<6}{row.decisions_per_second:>11,.0f}{mark}{figures}"
+        lines.append(Text.assemble((f"{row.strategy:<20}", style), speed))
+        if besides := _besides(row):
+            lines.append(Text.assemble("    ", besides))
+    return Text("\n").join(lines)
 
 
 def _besides(row: Row) -> Text:

@@ -28,12 +28,12 @@ def strategies(
     """Every published way of selling seats, same plan, same load, beside onsale. About eight minutes."""
     import msgspec
 
-    from bench.strategies.run import Options, run_strategies
+    from bench.strategies.run import run_strategies
     from bench.strategies.show import strategies_report
 
     try:
         with _notes.status("measuring") as status:
-            report = run_strategies(Options(only or [], loads or [], quick), status.update)
+            report = run_strategies(only=only or [], loads=loads or [], quick=quick, say=status.update)
     except (OnsaleError, FrontDoorError, TimeoutError) as error:
         _notes.print(
             f"The strategies could not be measured. {error}", markup=False, style="red", soft_wrap=True

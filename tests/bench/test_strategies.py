@@ -13,7 +13,7 @@ from bench.strategies.drift import Drift
 from bench.strategies.judge import MARGIN_MS, Asked, judge
 from bench.strategies.loads import loads, takes_part, wants_of
 from bench.strategies.rows import Figures, Row, all_ratios, ratios, row_of, where_not_best
-from bench.strategies.run import Options, StrategiesReport, check
+from bench.strategies.run import StrategiesReport, check
 from bench.strategies.show import strategies_report
 from bench.strategies.wire import OnsaleWire, Response, Wire, heard, parse_response
 from gateway.buyers.decode import frame_from_json, request_from_json
@@ -236,11 +236,11 @@ def test_every_strategy_takes_part_somewhere_and_only_finders_look_for_pairs():
 
 
 def test_unknown_names_are_refused_with_what_there_is():
-    assert [load.name for load in check(Options(loads=["pairs"]))[1]] == ["pairs"]
+    assert [load.name for load in check([], ["pairs"], False)[1]] == ["pairs"]
     with pytest.raises(BadRequest, match="There are: naive"):
-        check(Options(only=["mutex"]))
+        check(["mutex"], [], False)
     with pytest.raises(BadRequest, match="There are: 20x1"):
-        check(Options(loads=["7x7"]))
+        check([], ["7x7"], False)
 
 
 def test_a_person_sees_speed_faults_kills_and_where_onsale_loses():
