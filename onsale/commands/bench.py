@@ -11,10 +11,12 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
+from onsale.commands.strategies import strategies
 from onsale.errors import OnsaleError as FrontDoorError
 from store.errors import OnsaleError
 
-app = typer.Typer(no_args_is_help=True, help="Measure: core, all; report makes a page of it.")
+app = typer.Typer(no_args_is_help=True, help="Measure: core, strategies, all; report makes a page of it.")
+app.command("strategies")(strategies)
 _notes = Console(stderr=True, highlight=False)
 _results = Console(highlight=False)
 
