@@ -6,8 +6,11 @@ fast gate is on, how many seats there are. `KINDS` are dealt in turn.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterable
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 import psycopg
@@ -16,7 +19,7 @@ from msgspec import Struct, field
 from bench.evidence import Finding, Seen, Truth
 from bench.generator import mint
 from bench.target import StageEvent, Target, examine, settle, wait_known
-from bench.torture.buyer import Habits
+from bench.torture.buyer import Habits, held
 from bench.torture.buyers import buying
 from bench.torture.faults import Broken, Torturer
 from bench.torture.fleet import FleetOrders, FleetSaw
@@ -30,8 +33,19 @@ from store.words import EventState
 
 WARM_SECONDS = 0.7
 """Load before the first fault."""
+MAP_SECONDS_MAX = 8.0
+MAP_POLL_SECONDS = 0.2
 STALLED_SECONDS = 15.0
 """Nothing decided for so long after the last healing is a finding."""
+
+
+STATES = """
+SELECT string_agg(CASE state WHEN 'available' THEN 'a' ELSE left(state, 1) END, '' ORDER BY seat_no)
+  FROM seat WHERE event_id = %s
+"""
+PLACES = """
+SELECT capacity - held - sold - blocked FROM area WHERE event_id = %s ORDER BY area_no
+"""
 
 
 class EventKind(Struct, frozen=True):
@@ -56,29 +70,42 @@ KINDS = (
 class Fleet(Struct, frozen=True):
     """How many buyers; the first `twins` of the sockets have a second one, the next few also use HTTP."""
 
-    buyers: int = 44
-    twins: int = 14
+    buyers: int = 70
+    twins: int = 20
     http_alone: int = 4
     http_twins: int = 4
 
 
+class Played(Struct):
+    """A round that is over and not judged yet. Times are Unix seconds."""
+
+    number: int
+    event: StageEvent
+    began_at: float
+    load_ended_at: float
+    broken: list[Broken]
+    saw: FleetSaw
+    noticed: list[Finding]
+    """What the torturer noticed on the way: deaths, alerts, seat maps that stayed wrong."""
+
+
 class RoundResult(Struct):
-    """What a round showed. Times are Unix seconds."""
+    """What a round showed."""
 
     number: int
     event: str
-    began_at: float
-    broken: list[Broken] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    """Told with seconds since the round began."""
+    faults_by_kind: Counter[str] = field(default_factory=Counter)
     asked: int = 0
     decisions: int = 0
-    outcomes: dict[str, int] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
     epochs: int = 0
     gap_seconds: float = 0.0
     """The longest time without a decision, under load."""
     gap_fault: str = ""
     errors: dict[str, int] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    seconds: float = 0.0
 
 
 def play(
@@ -88,57 +115,94 @@ def play(
     *,
     seed: int,
     fleet: Fleet | None = None,
-    kind: EventKind | None = None,
     tell: Callable[[str], None] = lambda _: None,
-    before_judging: Callable[[str, list[Seen]], None] = lambda url, seen: None,
-) -> RoundResult:
-    """One round on a running stage. `before_judging` gets the database and what buyers saw, for tests."""
-    began = time.time()
-    kind = kind or KINDS[number % len(KINDS)]
+) -> Played:
+    """One round on a running stage, up to the last answer."""
+    kind = KINDS[number % len(KINDS)]
+    began_at = time.time()
     event = make_event(stage.database_url, f"torture-{seed}-{number}", kind)
-    result = RoundResult(number, event.slug, began)
-    for url in stage.stack.base_urls:
-        wait_known(Target(url, stage.database_url, stage.stack.token_secret), event)
+    targets = [Target(url, stage.database_url, stage.stack.token_secret) for url in stage.stack.base_urls]
+    for target in targets:
+        wait_known(target, event)
     torturer = Torturer(stage, lambda broken: tell(f"round {number}: {broken.kind} ({broken.victim})"))
     with buying(_orders(stage, event, kind, fleet or Fleet(), seed * 1000 + number)) as buyers:
         time.sleep(WARM_SECONDS)
         for slot in slots:
             torturer.go(slot)
-        load_ended = time.time()
-        tell(f"round {number}: everything is healed; {buyers.asked:,} requests, waiting for the last answers")
+        load_ended_at = time.time()
+        tell(f"round {number}: healed; {buyers.asked:,} requests, waiting for the last answers")
         saw = buyers.stop()
-    result.broken, result.errors = torturer.broken, saw.errors
     arrivals = [arrival for one in saw.seen for ask in one.asks for _, arrival in ask.accepted]
-    settle(Target(stage.stack.base_url, stage.database_url, ""), event, arrivals)
+    settle(targets[0], event, arrivals)
+    noticed = [*stage.noticed(), *wrong_maps(targets, event)]
     close_event(stage.database_url, event)
-    before_judging(stage.database_url, saw.seen)
-    tell(f"round {number}: judging")
-    judged(stage, event, saw, result, load_ended)
-    result.seconds = time.time() - began
-    return result
+    return Played(number, event, began_at, load_ended_at, torturer.broken, saw, noticed)
 
 
-def judged(stage: Stage, event: StageEvent, saw: FleetSaw, result: RoundResult, load_ended: float) -> None:
+def judge_round(database_url: str, played: Played) -> RoundResult:
     """Ask the checker and the replay, then what only a torture can see."""
-    findings, truth = examine(stage.database_url, event, saw.seen)
+    saw = played.saw
+    findings, truth = examine(database_url, played.event, saw.seen)
     requests = [row for row in truth.ledger if row.kind == "request"]
-    result.asked = sum(len(one.asks) for one in saw.seen)
-    result.decisions = len(requests)
-    for row in requests:
-        result.outcomes[row.outcome] = result.outcomes.get(row.outcome, 0) + 1
-    result.epochs = len({batch.epoch for batch in truth.batches})
+    result = RoundResult(
+        played.number,
+        played.event.slug,
+        [broken.story(played.began_at) for broken in played.broken],
+        Counter(broken.kind for broken in played.broken),
+        asked=sum(len(one.asks) for one in saw.seen),
+        decisions=len(requests),
+        outcomes=Counter(row.outcome for row in requests),
+        epochs=len({batch.epoch for batch in truth.batches}),
+        errors=saw.errors,
+    )
+    findings += played.noticed
     findings += unanswered(saw)
     findings += own_holds_denied(saw.seen)
     findings += strange_errors(saw.errors)
-    findings += [
-        Finding("trouble", each.story(result.began_at) + f": {each.trouble}")
-        for each in result.broken
-        if each.trouble
-    ]
-    findings += [Finding("died", story) for story in stage.deaths]
-    stage.deaths.clear()
-    findings += stalled(truth, result, load_ended)
+    findings += troubles(played)
+    findings += stalled(truth, played, result)
     result.findings = list(dict.fromkeys(findings))
+    return result
+
+
+def troubles(played: Played) -> list[Finding]:
+    """What the torturer could not do."""
+    return [
+        Finding("trouble", f"{broken.story(played.began_at)}: {broken.trouble}")
+        for broken in played.broken
+        if broken.trouble
+    ]
+
+
+def wrong_maps(targets: Sequence[Target], event: StageEvent) -> list[Finding]:
+    """Gateways whose seat map does not become what the table says."""
+    give_up_at = time.monotonic() + MAP_SECONDS_MAX
+    wrong = list(targets)
+    while wrong and time.monotonic() < give_up_at:
+        time.sleep(MAP_POLL_SECONDS)
+        wrong = [target for target in wrong if _map(target, event) != _table(target, event)]
+    return [
+        Finding("unexplained", f"{target.base_url} shows a seat map that is not the table's, and stays so.")
+        for target in wrong
+    ]
+
+
+def _map(target: Target, event: StageEvent) -> tuple[str, list[int]]:
+    url = f"{target.base_url}/v1/events/{event.slug}/seats"
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            shown = json.load(answer)
+    except (OSError, ValueError):
+        return "", []
+    return shown["states"], shown["areas"]
+
+
+def _table(target: Target, event: StageEvent) -> tuple[str, list[int]]:
+    with psycopg.connect(target.database_url) as conn:
+        letters = conn.execute(STATES, (event.id,)).fetchone()
+        free = conn.execute(PLACES, (event.id,)).fetchall()
+    assert letters is not None, "an aggregate has a row"
+    return letters[0], [places for (places,) in free]
 
 
 def unanswered(saw: FleetSaw) -> list[Finding]:
@@ -151,8 +215,6 @@ def unanswered(saw: FleetSaw) -> list[Finding]:
 
 def own_holds_denied(seen: list[Seen]) -> list[Finding]:
     """A hold that somebody was told they have, and then that there is no such hold of theirs."""
-    from bench.torture.buyer import held
-
     found = []
     mine: dict[str, set[str]] = {}
     for one in seen:
@@ -179,22 +241,23 @@ def strange_errors(errors: dict[str, int]) -> list[Finding]:
     return found
 
 
-def stalled(truth: Truth, result: RoundResult, load_ended: float) -> list[Finding]:
+def stalled(truth: Truth, played: Played, result: RoundResult) -> list[Finding]:
     """Sets the longest gap and its faults; a finding where no fault explains it."""
     deciding = {row.batch_no for row in truth.ledger if row.kind == "request"}
     times = sorted(batch.batch_time / 1e6 for batch in truth.batches if batch.batch_no in deciding)
-    within = [result.began_at, *[at for at in times if at <= load_ended], load_ended]
     if not times:
         return [Finding("stalled", "Nothing was decided in the whole round.")]
-    within[0] = times[0]
-    start, end = max(pairwise(within), key=lambda gap: gap[1] - gap[0])
-    during = [each for each in result.broken if each.at < end and each.healed_at > start - 1.0]
+    within = [*[at for at in times if at <= played.load_ended_at], played.load_ended_at]
+    start, end = max(pairwise([times[0], *within]), key=lambda gap: gap[1] - gap[0])
+    during = [each for each in played.broken if each.at < end and each.healed_at > start - 1.0]
     result.gap_seconds = round(end - start, 2)
-    result.gap_fault = "; ".join(each.kind for each in during)
+    result.gap_fault = f"at {start - played.began_at:.1f} s: " + "; ".join(
+        each.story(played.began_at) for each in during
+    )
     healed = max((each.healed_at for each in during), default=start)
     if end - max(start, healed) > STALLED_SECONDS:
         story = f"Nothing was decided for {end - start:.1f} s, {end - healed:.1f} s after healing"
-        return [Finding("stalled", f"{story}: {result.gap_fault or 'no fault at all'}.")]
+        return [Finding("stalled", f"{story}: {result.gap_fault}.")]
     return []
 
 

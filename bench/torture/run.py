@@ -14,9 +14,8 @@ import msgspec
 from msgspec import Struct, field
 
 from bench.checker import KINDS as LAWS
-from bench.evidence import Finding
 from bench.torture import schedule
-from bench.torture.rounds import RoundResult, play
+from bench.torture.rounds import RoundResult, judge_round, play
 from bench.torture.stage import Stage, stage
 
 ROUND_SECONDS = 24.0
@@ -54,7 +53,7 @@ class Result(Struct):
     unexplained: int = 0
     replay: int = 0
     other: int = 0
-    """Unanswered, stalled, died by itself, or trouble of the torturer's own."""
+    """Unanswered, stalled, died by itself, an alert in a log, or trouble of the torturer's own."""
     takeovers: int = 0
     longest_gap_seconds: float = 0.0
     longest_gap_fault: str = ""
@@ -84,12 +83,15 @@ def run(
     rounds: list[tuple[RoundResult, str]] = []
     with stage() as on:
         while True:
+            round_began = time.monotonic()
             number = len(rounds) + 1
             slots = list(schedule.slots_for(ROUND_SECONDS, endless))
             played = play(on, number, slots, seed=seed, tell=tell)
-            rounds.append((played, kept_logs(on, played, keep_in) if played.findings else ""))
-            passed = time.monotonic() - began
-            if passed + 0.6 * played.seconds > minutes * 60:
+            tell(f"round {number}: judging")
+            judged = judge_round(on.database_url, played)
+            rounds.append((judged, kept_logs(on, judged, keep_in) if judged.findings else ""))
+            now = time.monotonic()
+            if now - began + 0.6 * (now - round_began) > minutes * 60:
                 break
     return summed_up(seed, round((time.monotonic() - began) / 60, 2), rounds)
 
@@ -101,18 +103,19 @@ def summed_up(seed: int, minutes: float, rounds: Sequence[tuple[RoundResult, str
     outcomes: Counter[str] = Counter()
     errors: Counter[str] = Counter()
     found: Counter[str] = Counter()
-    for played, logs in rounds:
-        result.faults += len(played.broken)
-        kinds.update(broken.kind for broken in played.broken)
-        outcomes.update(played.outcomes)
-        errors.update(played.errors)
-        found.update(finding.kind for finding in played.findings)
-        result.decisions += played.decisions
-        result.takeovers += max(0, played.epochs - 1)
-        if played.gap_seconds > result.longest_gap_seconds:
-            result.longest_gap_seconds, result.longest_gap_fault = played.gap_seconds, played.gap_fault
-        faults = [broken.story(played.began_at) for broken in played.broken]
-        result.findings += [_found(finding, played, faults, logs) for finding in played.findings]
+    for judged, logs in rounds:
+        kinds += judged.faults_by_kind
+        outcomes += judged.outcomes
+        errors.update(judged.errors)
+        found.update(finding.kind for finding in judged.findings)
+        result.decisions += judged.decisions
+        result.takeovers += max(0, judged.epochs - 1)
+        if judged.gap_seconds > result.longest_gap_seconds:
+            result.longest_gap_seconds, result.longest_gap_fault = judged.gap_seconds, judged.gap_fault
+        for finding in judged.findings:
+            where = (judged.number, judged.event, judged.faults, logs)
+            result.findings.append(FoundIn(finding.kind, finding.story, *where))
+    result.faults = kinds.total()
     result.faults_by_kind, result.outcomes, result.errors = (
         dict(sorted(counted.items())) for counted in (kinds, outcomes, errors)
     )
@@ -122,13 +125,9 @@ def summed_up(seed: int, minutes: float, rounds: Sequence[tuple[RoundResult, str
     return result
 
 
-def kept_logs(on: Stage, played: RoundResult, keep_in: Path | None) -> str:
+def kept_logs(on: Stage, judged: RoundResult, keep_in: Path | None) -> str:
     """Copies the logs so far to where they stay."""
     folder = keep_in or Path(tempfile.mkdtemp(prefix="onsale-torture-logs-"))
-    there = folder / f"round-{played.number}"
+    there = folder / f"round-{judged.number}"
     shutil.copytree(on.logs, there)
     return str(there)
-
-
-def _found(finding: Finding, played: RoundResult, faults: list[str], logs: str) -> FoundIn:
-    return FoundIn(finding.kind, finding.story, played.number, played.event, faults, logs)

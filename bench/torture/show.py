@@ -20,7 +20,7 @@ LINES = (
     ("foreign_hold", "somebody else's hold shown or changed"),
     ("inconsistent", "tables that contradict each other"),
     ("replay", "decided again from the ledger: another answer"),
-    ("other", "no answer, no progress, died by itself"),
+    ("other", "no answer, no progress, an alert, died by itself"),
 )
 
 

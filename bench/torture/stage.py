@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psycopg
 
+from bench.evidence import Finding
 from bench.torture.proxy import Link, Relay
 from onsale.engines.session import engines
 from onsale.processes import NotReady, Stack
@@ -37,8 +38,8 @@ class Stage:
         self.links = links
         """Engine → process → its link."""
         self.logs = logs
-        self.deaths: list[str] = []
-        """Processes that ended without being told to, with their last words."""
+        self._noticed: list[Finding] = []
+        self._read: dict[Path, int] = {}
         self._owner = "allocator-1"
         self._down: set[str] = set()
         self._lock = threading.Lock()
@@ -100,9 +101,35 @@ class Stage:
         for name, process in self.stack.processes.items():
             if not process.alive:
                 if name not in self._down:
-                    code = process.child.exit_code
-                    self.deaths.append(f"{name} ended by itself (exit code {code}): {self.stack.log(name)}")
+                    story = f"{name} ended by itself (exit code {process.child.exit_code})"
+                    self._noticed.append(Finding("died", f"{story}: {self.stack.log(name)}"))
                 self.start(name)
+
+    def noticed(self) -> list[Finding]:
+        """Since the last time: processes that ended by themselves, and alerts in their logs."""
+        found, self._noticed = self._noticed, []
+        for name in self.stack.processes:
+            path = self.logs / f"{name}.log"
+            if not path.exists():
+                continue
+            text = path.read_bytes()
+            new = text[self._read.get(path, 0) :].decode(errors="replace")
+            self._read[path] = len(text)
+            found += [Finding("alert", f"{name}: {story}") for story in alerts(new)]
+        return found
+
+
+def alerts(log: str) -> list[str]:
+    """Lines that ask for a hand, and the last line of each traceback."""
+    found = []
+    lines = log.splitlines()
+    for number, line in enumerate(lines):
+        if "ALERT" in line:
+            found.append(line)
+        elif line.startswith("Traceback (most recent call last)"):
+            last = next((each for each in lines[number + 1 :] if not each.startswith(" ")), "")
+            found.append(f"a traceback that ends with {last}")
+    return found
 
 
 @contextlib.contextmanager
