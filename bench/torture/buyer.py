@@ -32,7 +32,7 @@ FOREIGN_HOLDS_MAX = 50
 class Habits(Struct, frozen=True):
     """How buyers of a round behave; shares are of all their requests or holds."""
 
-    think_seconds: float = 0.04
+    think_seconds: float = 0.03
     release_share: float = 0.6
     confirm_share: float = 0.04
     """The rest of the holds run out."""

@@ -13,6 +13,7 @@ from msgspec import Struct
 from bench.torture.proxy import Link
 from bench.torture.schedule import Fault, Kind, Slot
 from bench.torture.stage import Stage
+from store.words import EventState
 
 STOP_SECONDS_MAX = 15.0
 
@@ -38,7 +39,7 @@ class Broken(Struct):
 def inflict(stage: Stage, fault: Fault) -> tuple[str, Heal]:
     """Break it now; returns what it hit and how to heal it."""
     kind = fault.kind
-    action = _ENGINE.get(kind)
+    action = _DIRECT.get(kind)
     if action is not None:
         return fault.target, action(stage, fault.target)
     cut = _CUTS.get(kind)
@@ -78,7 +79,12 @@ def _freeze_engine(stage: Stage, name: str) -> Heal:
     return server.resume
 
 
-_ENGINE: dict[Kind, Callable[[Stage, str], Heal]] = {
+def _pause_event(stage: Stage, _name: str) -> Heal:
+    stage.set_state(EventState.PAUSED)
+    return lambda: stage.set_state(EventState.OPEN)
+
+
+_DIRECT: dict[Kind, Callable[[Stage, str], Heal]] = {
     Kind.KILL_POSTGRES: _kill_engine,
     Kind.KILL_VALKEY: _kill_engine,
     Kind.RESTART_POSTGRES: _restart_engine,
@@ -86,6 +92,7 @@ _ENGINE: dict[Kind, Callable[[Stage, str], Heal]] = {
     Kind.WIPE_VALKEY: _wipe,
     Kind.FREEZE_POSTGRES: _freeze_engine,
     Kind.FREEZE_VALKEY: _freeze_engine,
+    Kind.PAUSE_EVENT: _pause_event,
 }
 
 _CUTS: dict[Kind, tuple[str, Callable[[Link], None]]] = {

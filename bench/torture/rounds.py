@@ -70,8 +70,8 @@ KINDS = (
 class Fleet(Struct, frozen=True):
     """How many buyers; the first `twins` of the sockets have a second one, the next few also use HTTP."""
 
-    buyers: int = 70
-    twins: int = 20
+    buyers: int = 100
+    twins: int = 30
     http_alone: int = 4
     http_twins: int = 4
 
@@ -124,6 +124,7 @@ def play(
     targets = [Target(url, stage.database_url, stage.stack.token_secret) for url in stage.stack.base_urls]
     for target in targets:
         wait_known(target, event)
+    stage.slug = event.slug
     torturer = Torturer(stage, lambda broken: tell(f"round {number}: {broken.kind} ({broken.victim})"))
     with buying(_orders(stage, event, kind, fleet or Fleet(), seed * 1000 + number)) as buyers:
         time.sleep(WARM_SECONDS)

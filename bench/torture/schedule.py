@@ -31,6 +31,7 @@ class Group(StrEnum):
     WIPE = "wipe"
     FREEZE = "freeze"
     CUT = "cut"
+    OPERATOR = "operator"
 
 
 class Kind(StrEnum):
@@ -59,6 +60,7 @@ class Kind(StrEnum):
     HALF_OPEN_VALKEY = "half-open to valkey"
     PART_POSTGRES = "part from postgres"
     PART_VALKEY = "part from valkey"
+    PAUSE_EVENT = "pause event"
 
 
 class Card(NamedTuple):
@@ -98,6 +100,7 @@ DECK: dict[Kind, Card] = {
     Kind.HALF_OPEN_VALKEY: Card(Group.CUT, 1, (0.5, 3.0), CLIENTS),
     Kind.PART_POSTGRES: Card(Group.CUT, 1, (0.5, 3.5), CLIENTS),
     Kind.PART_VALKEY: Card(Group.CUT, 1, (0.5, 3.5), CLIENTS),
+    Kind.PAUSE_EVENT: Card(Group.OPERATOR, 2, (0.2, 2.0), ("event",)),
 }
 
 ONE_OF_EACH = (
@@ -108,13 +111,14 @@ ONE_OF_EACH = (
     Kind.CUT_REPLY_POSTGRES,
     Kind.FREEZE_OWNER_LONG,
     Kind.RESTART_POSTGRES,
+    Kind.PAUSE_EVENT,
     Kind.STOP_OWNER,
 )
 """A kind of every group, those first that break most."""
 
 
 class Fault(Struct, frozen=True):
-    """One thing that breaks. `target` is a process, an engine, `owner`, `standby` or `everyone`."""
+    """One thing that breaks. `target` is a process, an engine, `owner`, `standby`, `everyone` or `event`."""
 
     kind: Kind
     target: str

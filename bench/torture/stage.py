@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from bench.evidence import Finding
 from bench.torture.proxy import Link, Relay
 from onsale.engines.session import engines
 from onsale.processes import NotReady, Stack
-from store import migrate
+from store import events, migrate
+from store.errors import Unavailable
+from store.words import EventState
 
 GATEWAYS = 2
 ALLOCATORS = 3
@@ -24,6 +27,8 @@ START_TRIES_MAX = 5
 STAYS_SECONDS = 0.3
 """A process that cannot start is gone by then."""
 LOOK_SECONDS_MAX = 1
+OPERATOR_SECONDS_MAX = 30.0
+OPERATOR_PAUSE_SECONDS = 0.1
 OWNERS = """
 SELECT worker FROM lease JOIN event ON event.id = lease.event_id
  WHERE owner IS NOT NULL AND state = 'open'
@@ -38,6 +43,8 @@ class Stage:
         self.links = links
         """Engine → process → its link."""
         self.logs = logs
+        self.slug = ""
+        """The event on sale."""
         self._noticed: list[Finding] = []
         self._read: dict[Path, int] = {}
         self._owner = "allocator-1"
@@ -95,6 +102,20 @@ class Stage:
             raise NotReady(f"{name} ends whenever it is started. Its last words:\n{self.stack.log(name)}")
         with self._lock:
             self._down.discard(name)
+
+    def set_state(self, state: EventState) -> None:
+        """What an operator would do with the event on sale, and again while Postgres is away."""
+        give_up_at = time.monotonic() + OPERATOR_SECONDS_MAX
+        while True:
+            try:
+                with psycopg.connect(self.database_url, connect_timeout=LOOK_SECONDS_MAX + 1) as conn:
+                    if events.get_event(conn, self.slug).state is not state:
+                        events.set_state(conn, self.slug, state)
+                    return
+            except (psycopg.OperationalError, Unavailable):
+                if time.monotonic() > give_up_at:
+                    raise
+                time.sleep(OPERATOR_PAUSE_SECONDS)
 
     def revive(self) -> None:
         """Start again what died by itself, and remember that it did."""
