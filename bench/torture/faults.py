@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
@@ -13,6 +14,7 @@ from msgspec import Struct
 from bench.torture.proxy import Link
 from bench.torture.schedule import Fault, Kind, Slot
 from bench.torture.stage import Stage
+from store.stream.redis_stream import connect
 from store.words import EventState
 
 STOP_SECONDS_MAX = 15.0
@@ -73,6 +75,12 @@ def _wipe(stage: Stage, name: str) -> Heal:
     return lambda: stage.start(name)
 
 
+def _flush(stage: Stage, _name: str) -> Heal:
+    with contextlib.closing(connect(stage.stack.urls.redis_url)) as client:
+        client.flushall()
+    return lambda: None
+
+
 def _freeze_engine(stage: Stage, name: str) -> Heal:
     server = stage.stack.postgres if name == "postgres" else stage.stack.valkey
     server.pause()
@@ -90,6 +98,7 @@ _DIRECT: dict[Kind, Callable[[Stage, str], Heal]] = {
     Kind.RESTART_POSTGRES: _restart_engine,
     Kind.RESTART_VALKEY: _restart_engine,
     Kind.WIPE_VALKEY: _wipe,
+    Kind.FLUSH_VALKEY: _flush,
     Kind.FREEZE_POSTGRES: _freeze_engine,
     Kind.FREEZE_VALKEY: _freeze_engine,
     Kind.PAUSE_EVENT: _pause_event,

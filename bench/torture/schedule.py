@@ -47,6 +47,7 @@ class Kind(StrEnum):
     RESTART_POSTGRES = "restart postgres"
     RESTART_VALKEY = "restart valkey"
     WIPE_VALKEY = "wipe valkey"
+    FLUSH_VALKEY = "flush valkey"
     FREEZE_OWNER = "freeze owner"
     FREEZE_OWNER_LONG = "freeze owner beyond its lease"
     FREEZE_GATEWAY = "freeze gateway"
@@ -86,7 +87,8 @@ DECK: dict[Kind, Card] = {
     Kind.STOP_GATEWAY: Card(Group.STOP, 1, (0.0, 1.0), GATEWAYS),
     Kind.RESTART_POSTGRES: Card(Group.RESTART, 1, (0.0, 1.0), ("postgres",)),
     Kind.RESTART_VALKEY: Card(Group.RESTART, 1, (0.0, 1.0), ("valkey",)),
-    Kind.WIPE_VALKEY: Card(Group.WIPE, 2, (0.0, 1.0), ("valkey",)),
+    Kind.WIPE_VALKEY: Card(Group.WIPE, 1, (0.0, 1.0), ("valkey",)),
+    Kind.FLUSH_VALKEY: Card(Group.WIPE, 1, (0.0, 0.1), ("valkey",)),
     Kind.FREEZE_OWNER: Card(Group.FREEZE, 2, (0.2, LEASE_SECONDS - 0.5), ("owner",)),
     Kind.FREEZE_OWNER_LONG: Card(Group.FREEZE, 2, (LEASE_SECONDS + 0.7, LEASE_SECONDS + 2.0), ("owner",)),
     Kind.FREEZE_GATEWAY: Card(Group.FREEZE, 2, (0.3, 3.0), GATEWAYS),
