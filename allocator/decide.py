@@ -21,6 +21,9 @@ CODE_VERSION = 1
 EXPIRIES_PER_BATCH_MAX = 2_000
 """A mass expiry is spread over batches, so none of them makes buyers wait."""
 
+KEY_REUSED = '{"reason":"key_reused"}'
+"""The result of every conflict."""
+
 decode_policy = msgspec.json.Decoder(Policy).decode
 
 
@@ -132,7 +135,7 @@ def _answer_all(
     append, new_row = rows.append, tuple.__new__
     for arrival, buyer, request_id, want, wish, conflict in asks:
         if conflict:
-            outcome, result = Outcome.CONFLICT, '{"reason":"key_reused"}'
+            outcome, result = Outcome.CONFLICT, KEY_REUSED
         elif wish.reason:
             outcome, result = Outcome.INVALID, f'{{"reason":"{wish.reason}"}}'
         elif not selling:

@@ -1,29 +1,35 @@
 """From raw stream entries to what a batch decides: read, put in order, told from repeats.
 
 Of one key, the first arrival is decided. The same content again gets the same answer; other content
-is a `conflict` of that arrival. What cannot be read is `invalid` under its arrival, never dropped.
+is a `conflict` of that arrival, once, however often a gateway appends it. What cannot be read is
+`invalid` under its arrival, never dropped.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
 
-from allocator.decide import Ask
+from allocator.decide import KEY_REUSED, Ask
 from allocator.keys import Keys
 from allocator.ports import Key, Known
 from allocator.wishes import UNREADABLE, Wish, Wishes
 from store.stream.port import CREATED, REQUEST, RawEntry
 from store.wire import Entry, arrival_order, decision_frame, decode_entry, encode_entry
-from store.words import Arrival
+from store.words import Arrival, Outcome
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _STREAM_ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
+
+LookUp = Callable[[Sequence[Key]], dict[Key, Known]]
+"""Which keys are decided, and how."""
+Conflicts = Callable[[Sequence[Arrival]], set[Arrival]]
+"""Which arrivals were decided as conflicts."""
 
 
 class Answer(NamedTuple):
@@ -69,10 +75,11 @@ def sort_out(
     entries: Sequence[RawEntry],
     keys: Keys,
     wishes: Wishes,
-    look_up: Callable[[Sequence[Key]], dict[Key, Known]],
+    look_up: LookUp,
+    conflicts: Conflicts = lambda arrivals: set(),
 ) -> Sorted:
-    """Read `entries` and tell first requests from repeats; `look_up` is asked once, for suspects only."""
-    return tell_repeats(read_entries(entries, wishes), keys, look_up)
+    """Read `entries` and tell first requests from repeats; see `tell_repeats`."""
+    return tell_repeats(read_entries(entries, wishes), keys, look_up, conflicts)
 
 
 def read_entries(entries: Sequence[RawEntry], wishes: Wishes) -> Arrived:
@@ -105,10 +112,11 @@ def read_entries(entries: Sequence[RawEntry], wishes: Wishes) -> Arrived:
     return arrived
 
 
-def tell_repeats(
-    arrived: Arrived, keys: Keys, look_up: Callable[[Sequence[Key]], dict[Key, Known]]
-) -> Sorted:
-    """First requests and repeats; remembers every key. `look_up` is asked once, for suspects only."""
+def tell_repeats(arrived: Arrived, keys: Keys, look_up: LookUp, conflicts: Conflicts) -> Sorted:
+    """First requests and repeats; remembers every key.
+
+    `look_up` is asked once, for suspects only; `conflicts` at most once, for what a gateway appended again.
+    """
     asks, gateways = arrived.asks, arrived.gateways
     suspects = keys.suspects([ask[1:3] for ask in asks])
     if arrived.asked_again:  # what the stream lost goes first, by the arrival that was acknowledged
@@ -117,7 +125,10 @@ def tell_repeats(
         suspects = list(range(len(asks)))  # of two equal keys the other one may come first now
     if not suspects:
         return Sorted(asks, gateways)
-    return _without_repeats(asks, gateways, suspects, look_up)
+    decided = look_up([(asks[i].buyer, asks[i].request_id) for i in suspects])
+    conflicted = [ask.arrival for ask in asks if _differs(ask, decided)] if arrived.asked_again else []
+    already = conflicts(conflicted) if conflicted else set()
+    return _without_repeats(asks, gateways, set(suspects), decided, already)
 
 
 def _is_writable(entry: Entry) -> bool:
@@ -126,34 +137,41 @@ def _is_writable(entry: Entry) -> bool:
     return min(names, default=" ") >= " " and bool(_STREAM_ID.fullmatch(entry.first_arrival or "0-0"))
 
 
-def undecided(
-    entries: Sequence[RawEntry], look_up: Callable[[Sequence[Key]], dict[Key, Known]]
-) -> list[bytes]:
-    """Entries to append again: the first of each key that the ledger lacks, keeping its arrival."""
-    waiting: dict[Key, tuple[str, Entry]] = {}
+def undecided(entries: Sequence[RawEntry], look_up: LookUp) -> list[bytes]:
+    """Entries to append again, keeping their arrival: the first of each key and content that the ledger
+    lacks. Other content of a decided key is one: whether its conflict is decided, intake finds out.
+    """
+    waiting: dict[tuple[Key, bytes], tuple[str, Entry]] = {}
     for raw_id, fields in entries:
         if fields[0] == REQUEST:
             with suppress(*_UNREADABLE):
                 entry = decode_entry(fields[1])
-                waiting.setdefault((entry.buyer, entry.request_id), (raw_id.decode(), entry))
-    decided = look_up(list(waiting)) if waiting else {}
+                key = (entry.buyer, entry.request_id)
+                waiting.setdefault((key, bytes(entry.want)), (raw_id.decode(), entry))
+    decided = look_up(list(dict.fromkeys(key for key, _ in waiting))) if waiting else {}
     return [
         encode_entry(msgspec.structs.replace(entry, first_arrival=entry.first_arrival or arrival))
-        for key, (arrival, entry) in waiting.items()
-        if key not in decided
+        for (key, want), (arrival, entry) in waiting.items()
+        if key not in decided or decided[key].want.encode() != want
     ]
+
+
+def _differs(ask: Ask, decided: Mapping[Key, Known]) -> bool:
+    known = decided.get((ask.buyer, ask.request_id))
+    return known is not None and known.want != ask.want
 
 
 def _without_repeats(
     asks: list[Ask],
     gateways: list[str],
-    suspects: list[int],
-    look_up: Callable[[Sequence[Key]], dict[Key, Known]],
+    suspected: set[int],
+    decided: Mapping[Key, Known],
+    already: set[Arrival],
 ) -> Sorted:
-    decided = look_up([(asks[i].buyer, asks[i].request_id) for i in suspects])
-    suspected = set(suspects)
+    """`already`: arrivals whose conflict is in the ledger."""
     batch = Sorted()
     first: dict[Key, int] = {}
+    conflict_of: dict[Arrival, int] = {}
     for index, (ask, gateway) in enumerate(zip(asks, gateways, strict=True)):
         key = (ask.buyer, ask.request_id)
         known = decided.get(key) if index in suspected else None
@@ -166,6 +184,13 @@ def _without_repeats(
             batch.echoes.append((gateway, mate))
             continue
         conflict = known is not None or mate < len(batch.asks)
+        if conflict and ask.arrival in already:
+            frame = decision_frame(ask.request_id, ask.arrival, Outcome.CONFLICT, KEY_REUSED)
+            batch.repeats.append(Answer(gateway, ask.buyer, ask.request_id, frame))
+            continue
+        if conflict and (same := conflict_of.setdefault(ask.arrival, len(batch.asks))) < len(batch.asks):
+            batch.echoes.append((gateway, same))
+            continue
         batch.asks.append(ask._replace(conflict=conflict))
         batch.gateways.append(gateway)
     return batch

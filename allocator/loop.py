@@ -116,7 +116,8 @@ class BatchLoop:
             entries = self._gather(entries)
             arrived = self._read_entries(entries)
         try:
-            self._decide(tell_repeats(arrived, self._keys, self._truth.known), entries[-1][0].decode())
+            batch = tell_repeats(arrived, self._keys, self._truth.known, self._truth.conflicts)
+            self._decide(batch, entries[-1][0].decode())
         except PausedMeanwhile:
             self.tick()
 

@@ -66,6 +66,10 @@ class Truth(Protocol):
         """Those of `keys` that are decided."""
         ...
 
+    def conflicts(self, arrivals: Sequence[Arrival]) -> set[Arrival]:
+        """Those of `arrivals` that were decided as a conflict: such a key's own decision does not tell."""
+        ...
+
     def has_facts(self) -> bool:
         """Whether somebody changed something that is not consumed yet."""
         ...

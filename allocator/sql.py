@@ -136,6 +136,13 @@ SELECT hash FROM ledger_batch WHERE event_id = %s AND batch_no = %s
 KNOWN_KEYS: Final = DECISIONS
 """Which of these keys are decided, and how: what a gateway asks of the ledger too."""
 
+CONFLICTS: Final = """
+-- Reads the whole ledger: asked only for conflicts that a gateway appends a second time, after it or the
+-- stream lost something. An index for it would cost every batch.
+SELECT arrival FROM ledger
+ WHERE event_id = %s AND kind = 'request' AND outcome = 'conflict' AND arrival = ANY (%s)
+"""
+
 HAS_FACTS: Final = """
 SELECT 1 FROM fact WHERE event_id = %s LIMIT 1
 """

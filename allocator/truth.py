@@ -155,6 +155,13 @@ class PostgresTruth:
             raise Unavailable(str(error)) from error
         return {(buyer, request_id): Known(*row) for buyer, request_id, *row in rows}
 
+    def conflicts(self, arrivals: Sequence[Arrival]) -> set[Arrival]:
+        try:
+            rows = self._conn.execute(sql.CONFLICTS, (self._event_id, list(arrivals))).fetchall()
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+        return {arrival for (arrival,) in rows}
+
     def has_facts(self) -> bool:
         try:
             row = self._conn.execute(sql.HAS_FACTS, (self._event_id,)).fetchone()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from bench.checks.walk import Walk, told
-from bench.evidence import Finding, LedgerRow, Seen, Truth, read_frame
+from bench.evidence import Ask, Finding, LedgerRow, Seen, Truth, read_frame
 from store.wire import arrival_order
 
 Order = tuple[int, int]
@@ -101,36 +102,42 @@ def _arrivals_told(seen: Sequence[Seen]) -> Iterator[Finding]:
     """Nobody's place in the order gets worse than the one that was acknowledged.
 
     A better one is fine: where an append got no reply, the gateway appends again, and the decision
-    carries the first arrival. A client that asked again itself may be served as if for the first time.
+    carries the first arrival. A buyer who asked again, on whichever device, may be served as if for the
+    first time.
     """
-    for client in seen:
-        for ask in client.asks:
-            if len(ask.sent_ns) > 1 or not ask.accepted:
-                continue
-            accepted = ask.accepted[0][1]
-            for _, frame in ask.decisions:
-                decided = read_frame(frame).arrival
-                if arrival_order(decided) > arrival_order(accepted):
-                    story = f"{client.buyer}'s request {ask.request_id}, sent once, was accepted as "
-                    yield Finding("reordered", f"{story}{accepted} and decided as {decided}.")
+    for (buyer, request_id), asks in _by_key(seen).items():
+        if sum(len(ask.sent_ns) for ask in asks) > 1 or not asks[0].accepted:
+            continue
+        accepted = asks[0].accepted[0][1]
+        for _, frame in asks[0].decisions:
+            decided = read_frame(frame).arrival
+            if arrival_order(decided) > arrival_order(accepted):
+                story = f"{buyer}'s request {request_id}, sent once, was accepted as "
+                yield Finding("reordered", f"{story}{accepted} and decided as {decided}.")
 
 
 def _acting_first(seen: Sequence[Seen]) -> Iterator[Finding]:
-    """Who was told "accepted" before another even sent has the lower arrival."""
+    """Who was told "accepted" before another even sent has the lower arrival.
+
+    A key was sent when the first of its buyer's devices sent it: what another one asks later has the
+    arrival of that.
+    """
     told_at: list[tuple[int, Order, str]] = []
     sent_at: list[tuple[int, Order, str]] = []
-    for client in seen:
-        for ask in client.asks:
-            arrivals = [(when, arrival_order(arrival)) for when, arrival in ask.accepted]
-            arrivals += [
-                (when, arrival_order(read_frame(frame).arrival)) for when, frame in ask.decisions[:1]
-            ]
-            if not arrivals or not ask.sent_ns:
-                continue
-            who = f"{client.buyer}'s request {ask.request_id}"
-            when, order = min(arrivals)
-            told_at.append((when, order, who))
-            sent_at.append((ask.sent_ns[0], max(order for _, order in arrivals), who))
+    for (buyer, request_id), asks in _by_key(seen).items():
+        arrivals = [(when, arrival_order(arrival)) for ask in asks for when, arrival in ask.accepted]
+        arrivals += [
+            (when, arrival_order(read_frame(frame).arrival))
+            for ask in asks
+            for when, frame in ask.decisions[:1]
+        ]
+        first_sent = [ask.sent_ns[0] for ask in asks if ask.sent_ns]
+        if not arrivals or not first_sent:
+            continue
+        who = f"{buyer}'s request {request_id}"
+        when, order = min(arrivals)
+        told_at.append((when, order, who))
+        sent_at.append((min(first_sent), max(order for _, order in arrivals), who))
     told_at.sort()
     sent_at.sort()
     highest: tuple[Order, str] = ((0, 0), "")
@@ -143,6 +150,14 @@ def _acting_first(seen: Sequence[Seen]) -> Iterator[Finding]:
             early, late = _text(highest[0]), _text(order)
             story = f"{highest[1]} was acknowledged as {early} before {who} was sent; that one got {late}."
             yield Finding("reordered", story)
+
+
+def _by_key(seen: Sequence[Seen]) -> dict[tuple[str, str], list[Ask]]:
+    asks: dict[tuple[str, str], list[Ask]] = defaultdict(list)
+    for client in seen:
+        for ask in client.asks:
+            asks[client.buyer, ask.request_id].append(ask)
+    return asks
 
 
 def _text(order: Order) -> str:

@@ -22,7 +22,7 @@ from gateway.settings import Bounds
 from store import lookups
 from store.errors import Unavailable
 from store.lookups import Cursor, Decided, Pool
-from store.wire import arrival_order, decision_frame
+from store.wire import arrival_order
 from store.words import Arrival
 
 log = logging.getLogger("onsale.gateway")
@@ -32,14 +32,15 @@ ASK_AFTER_SECONDS = 1.0
 ASK_AGAIN_SECONDS_MAX = 8.0
 ASK_MAX = 5_000
 """Most keys asked for in one turn."""
-CONFLICT = '{"reason":"key_reused"}'
 
 
-def answer_for(pending: Pending, decided: Decided) -> bytes:
-    """The frame for this content: the decision of its key, or `conflict` where the key has other content."""
-    if decided.want.encode() == pending.want:
-        return decided.frame
-    return decision_frame(pending.request_id, pending.first_arrival, "conflict", CONFLICT)
+def answers(decided: Decided, pending: Pending) -> bool:
+    """Whether this is the decision of what was asked.
+
+    A key that is decided with other content is not: that this content conflicts is a decision of its own,
+    the allocator's. Where its telling was lost it is appended again and told again.
+    """
+    return decided.want.encode() == pending.want
 
 
 def was_lost(arrival: str, cursor: Arrival, last: Arrival | None) -> bool:
@@ -109,9 +110,8 @@ class Reask:
             if pending.decided:
                 continue
             decided = found.get((pending.buyer, pending.request_id))
-            if decided is not None:
-                frame = answer_for(pending, decided)
-                self._intake.deliver([(pending.buyer, pending.request_id, frame)])
+            if decided is not None and answers(decided, pending):
+                self._intake.deliver([(pending.buyer, pending.request_id, decided.frame)])
                 self.redelivered += 1
                 continue
             pending.asked_at = now

@@ -16,7 +16,7 @@ from allocator.ports import Key, Known
 from allocator.wishes import Wishes
 from store.stream.port import CREATED, POKE, REQUEST, RawEntry
 from store.wire import Entry, canonical_want, decision_frame, decode_entry, encode_entry
-from store.words import Want
+from store.words import Arrival, Want
 from tests.allocator.house import entry, plan_of, seats
 
 A1, A2, A3 = seats("A-1"), seats("A-2"), seats("A-3")
@@ -196,6 +196,7 @@ def test_entries_below_the_cursor_are_asked_again_unless_decided_and_keep_their_
     assert [(e.request_id, e.first_arrival, bytes(e.want)) for e in again] == [
         ("r2", "2-2", canonical_want(A2)),
         ("r3", "7-0", canonical_want(A3)),
+        ("r3", "8-0", canonical_want(A2)),
     ]
 
 
@@ -212,3 +213,42 @@ def test_a_key_is_suspected_from_the_second_time_on():
     assert keys.suspect(("ann", "r2"))
     assert not keys.suspect(("r2", "ann"))
     assert len(keys) == 3
+
+
+def test_a_conflict_that_its_gateway_appends_again_is_decided_once():
+    decided = Decided(r1=A1)
+    asked: list[list[str]] = []
+
+    def conflicts(arrivals: Sequence[str]) -> set[Arrival]:
+        asked.append(list(arrivals))
+        return {Arrival("3-1")}
+
+    again = raw(
+        entry("ann", "r1", A2, first_arrival="3-1", gateway="g2"),
+        entry("ann", "r1", A3, first_arrival="3-2"),
+        start=100,
+    )
+    batch = sort_out(again, Keys(decided.known), Wishes(Layout(plan_of())), decided, conflicts)
+    assert asked == [["3-1", "3-2"]]
+    assert [(ask.arrival, ask.conflict) for ask in batch.asks] == [("3-2", True)]
+    told = decision_frame("r1", "3-1", "conflict", '{"reason":"key_reused"}')
+    assert batch.repeats == [Answer("g2", "ann", "r1", told)]
+
+
+def test_a_conflict_and_its_second_appending_in_one_batch_are_one_decision_told_twice():
+    entries = raw(entry("ann", "r1", A2), entry("ann", "r1", A2, first_arrival="10-0", gateway="g2"))
+    batch = sort(entries, Decided(r1=A1))
+    assert [(ask.arrival, ask.conflict) for ask in batch.asks] == [("10-0", True)]
+    assert batch.echoes == [("g2", 0)]
+
+
+def test_other_content_of_a_decided_key_is_asked_again_too():
+    below = raw(
+        entry("ann", "r1", A1), entry("ann", "r1", A2), entry("ann", "r2", A1), entry("ann", "r2", A3)
+    )
+    again = [decode_entry(value) for value in undecided(below, Decided(r1=A1))]
+    assert [(e.request_id, e.first_arrival) for e in again] == [
+        ("r1", "11-0"),
+        ("r2", "12-0"),
+        ("r2", "13-0"),
+    ]

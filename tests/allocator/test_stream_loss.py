@@ -171,3 +171,12 @@ def test_a_tick_forgets_nothing_that_has_yet_to_be_appended_again(owner):
     owner.loop.attend()
     owner.loop.turn()
     assert requests(owner)[-1] == ("5-1", "bob", "held")
+
+
+def test_a_conflict_asked_again_by_its_gateway_is_in_the_ledger_once(owner):
+    owner.append([entry("ann", "r1", seats("A-1"))])
+    [conflict] = owner.append([entry("ann", "r1", seats("A-2"))])
+    owner.loop.turn()
+    owner.append([entry("ann", "r1", seats("A-2"), first_arrival=conflict)])
+    owner.loop.turn()
+    assert [row for row in requests(owner) if row[0] == conflict] == [(conflict, "ann", "conflict")]

@@ -448,3 +448,22 @@ def test_the_worst_comes_first():
     findings = judged(much)
     assert findings[0].kind == "oversold"
     assert findings[-1].kind == "inconsistent"
+
+
+def test_a_key_asked_again_on_another_device_has_the_place_of_its_first_sending():
+    def on_a_phone_too(truth, seen):
+        bob = LEDGER[1]
+        later = asked(bob, 450)  # after eve, who arrived after the first sending, was told
+        later.accepted = []
+        seen.append(Seen("bob", [later]))
+
+    assert judged(on_a_phone_too) == []
+
+
+def test_a_key_that_two_devices_asked_may_be_decided_by_either_arrival():
+    def dan_on_two_devices(truth, seen):
+        other = asked(LEDGER[5], 190)
+        other.accepted = [(191 * MS, "190-0")]
+        seen.append(Seen("dan", [other]))
+
+    assert judged(dan_on_two_devices) == []

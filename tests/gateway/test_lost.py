@@ -39,7 +39,7 @@ async def test_a_decision_that_was_not_published_is_found_in_the_ledger(engine_u
 
 
 @scenario
-async def test_an_unpublished_conflict_is_a_conflict_for_that_arrival_only(engine_urls, event):
+async def test_an_unpublished_conflict_is_told_by_the_allocator_for_that_arrival_only(engine_urls, event):
     async with (
         gateway(engine_urls) as served,
         StandIn(engine_urls, event) as allocator,
@@ -49,9 +49,36 @@ async def test_an_unpublished_conflict_is_a_conflict_for_that_arrival_only(engin
         first = await ann.receive("decision")
         allocator.publishing = False
         await ann.ask("r1", seats=[SEATS[1]])
+        accepted = await ann.receive("accepted")
+        assert accepted["arrival"] != first["arrival"]
+        await until(lambda: allocator.read[-1].first_arrival == accepted["arrival"])
+        allocator.publishing = True
         conflict = await ann.receive("decision")
         assert (conflict["outcome"], conflict["result"]) == ("conflict", {"reason": "key_reused"})
-        assert conflict["arrival"] != first["arrival"]
+        assert conflict["arrival"] == accepted["arrival"]
+
+
+@scenario
+async def test_a_conflict_that_nobody_decided_is_not_told(engine_urls, event):
+    async with (
+        gateway(engine_urls) as served,
+        StandIn(engine_urls, event) as allocator,
+        served.socket() as ann,
+    ):
+        await ann.ask("r1", seats=[SEATS[0]])
+        await ann.receive("decision")
+        allocator.deciding = False
+        await ann.ask("r1", seats=[SEATS[1]])
+        accepted = await ann.receive("accepted")
+        [pending] = served.runtime.events.loaded()[0].intake.undecided.values()
+        await until(lambda: pending.asked_times > 0)
+        assert not pending.decided
+        await allocator.redis.xdel(stream_key(EVENT), accepted["arrival"])
+        await ann.ask("r2", seats=[SEATS[2]])
+        allocator.deciding = True
+        told = [await ann.receive("decision") for _ in range(2)]
+        assert {frame["id"]: frame["outcome"] for frame in told} == {"r2": "held", "r1": "conflict"}
+        assert allocator.read[-1].first_arrival == accepted["arrival"], "it was decided after all"
 
 
 @scenario

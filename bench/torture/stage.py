@@ -1,0 +1,177 @@
+"""The onsale that is tortured: real processes and engines, durable as always, each behind its own link."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+
+from bench.evidence import Finding
+from bench.torture.proxy import Link, Relay
+from onsale.engines.session import engines
+from onsale.processes import NotReady, Stack
+from store import events, migrate
+from store.errors import Unavailable
+from store.words import EventState
+
+GATEWAYS = 2
+ALLOCATORS = 3
+START_TRIES_MAX = 5
+STAYS_SECONDS = 0.3
+"""A process that cannot start is gone by then."""
+LOOK_SECONDS_MAX = 1
+OPERATOR_SECONDS_MAX = 30.0
+OPERATOR_PAUSE_SECONDS = 0.1
+OWNERS = """
+SELECT worker FROM lease JOIN event ON event.id = lease.event_id
+ WHERE owner IS NOT NULL AND state = 'open'
+"""
+
+
+class Stage:
+    """A running stack with what is needed to break it. Methods may be called from any thread."""
+
+    def __init__(self, stack: Stack, links: dict[str, dict[str, Link]], logs: Path) -> None:
+        self.stack = stack
+        self.links = links
+        """Engine → process → its link."""
+        self.logs = logs
+        self.slug = ""
+        """The event on sale."""
+        self._noticed: list[Finding] = []
+        self._read: dict[Path, int] = {}
+        self._owner = "allocator-1"
+        self._down: set[str] = set()
+        self._lock = threading.Lock()
+
+    @property
+    def database_url(self) -> str:
+        """Straight to Postgres, for those who look on."""
+        return self.stack.urls.database_url
+
+    def owner(self) -> str:
+        """The allocator that owns an open event; the last one known when Postgres cannot say."""
+        with contextlib.suppress(psycopg.Error):
+            options = f"-c statement_timeout={LOOK_SECONDS_MAX * 1000}"
+            with psycopg.connect(
+                self.database_url, connect_timeout=LOOK_SECONDS_MAX, options=options
+            ) as conn:
+                workers = [str(worker).rpartition(":")[2] for (worker,) in conn.execute(OWNERS).fetchall()]
+            for name in self.allocators():
+                if str(self.stack.processes[name].child.pid) in workers:
+                    self._owner = name
+        return self._owner
+
+    def standby(self) -> str:
+        """An allocator that is not the owner."""
+        owner = self.owner()
+        return next(name for name in self.allocators() if name != owner)
+
+    def allocators(self) -> list[str]:
+        return [name for name in self.stack.processes if name.startswith("allocator")]
+
+    def kill(self, name: str) -> None:
+        """SIGKILL; a process or an engine with all its processes."""
+        with self._lock:
+            self._down.add(name)
+        self.stack.kill(name)
+
+    def stop(self, name: str, patience_seconds: float) -> bool:
+        """SIGTERM; False when it had to be killed."""
+        with self._lock:
+            self._down.add(name)
+        return self.stack.processes[name].stop(patience_seconds)
+
+    def start(self, name: str) -> None:
+        """Start what was ended; again if its port was in use just then."""
+        if name in ("postgres", "valkey"):
+            self.stack.start_again(name)
+            return
+        for _ in range(START_TRIES_MAX):
+            self.stack.start_again(name, wait_until_ready=False)
+            if self.stack.processes[name].child.wait(STAYS_SECONDS) is None:
+                break
+        else:
+            raise NotReady(f"{name} ends whenever it is started. Its last words:\n{self.stack.log(name)}")
+        with self._lock:
+            self._down.discard(name)
+
+    def set_state(self, state: EventState) -> None:
+        """What an operator would do with the event on sale, and again while Postgres is away."""
+        give_up_at = time.monotonic() + OPERATOR_SECONDS_MAX
+        while True:
+            try:
+                with psycopg.connect(self.database_url, connect_timeout=LOOK_SECONDS_MAX + 1) as conn:
+                    if events.get_event(conn, self.slug).state is not state:
+                        events.set_state(conn, self.slug, state)
+                    return
+            except (psycopg.OperationalError, Unavailable):
+                if time.monotonic() > give_up_at:
+                    raise
+                time.sleep(OPERATOR_PAUSE_SECONDS)
+
+    def revive(self) -> None:
+        """Start again what died by itself, and remember that it did."""
+        for name, process in self.stack.processes.items():
+            if not process.alive:
+                if name not in self._down:
+                    story = f"{name} ended by itself (exit code {process.child.exit_code})"
+                    self._noticed.append(Finding("died", f"{story}: {self.stack.log(name)}"))
+                self.start(name)
+
+    def noticed(self) -> list[Finding]:
+        """Since the last time: processes that ended by themselves, and alerts in their logs."""
+        found, self._noticed = self._noticed, []
+        for name in self.stack.processes:
+            path = self.logs / f"{name}.log"
+            if not path.exists():
+                continue
+            text = path.read_bytes()
+            new = text[self._read.get(path, 0) :].decode(errors="replace")
+            self._read[path] = len(text)
+            found += [Finding("alert", f"{name}: {story}") for story in alerts(new)]
+        return found
+
+
+def alerts(log: str) -> list[str]:
+    """Lines that ask for a hand, and the last line of each traceback."""
+    found = []
+    lines = log.splitlines()
+    for number, line in enumerate(lines):
+        if "ALERT" in line:
+            found.append(line)
+        elif line.startswith("Traceback (most recent call last)"):
+            last = next((each for each in lines[number + 1 :] if not each.startswith(" ")), "")
+            found.append(f"a traceback that ends with {last}")
+    return found
+
+
+@contextlib.contextmanager
+def stage(*, gateways: int = GATEWAYS, allocators: int = ALLOCATORS) -> Iterator[Stage]:
+    """A migrated, empty onsale of its own behind links; gone when the block ends, its logs included."""
+    home = Path(tempfile.mkdtemp(prefix="onsale-torture-"))
+    with contextlib.ExitStack() as leaving:
+        leaving.callback(shutil.rmtree, home, ignore_errors=True)
+        both = leaving.enter_context(engines(home / "data"))
+        migrate.upgrade(both.urls.database_url)
+        relay = leaving.enter_context(Relay())
+        stack = Stack(both, gateways=gateways, allocators=allocators)
+        links: dict[str, dict[str, Link]] = {"postgres": {}, "valkey": {}}
+        for name, process in stack.processes.items():
+            postgres = links["postgres"][name] = relay.link(both.urls.database_url)
+            valkey = links["valkey"][name] = relay.link(both.urls.redis_url)
+            ways = {
+                "DATABASE_URL": postgres.url(both.urls.database_url),
+                "REDIS_URL": valkey.url(both.urls.redis_url),
+            }
+            process.spec = replace(process.spec, env={**process.spec.env, **ways})
+        leaving.callback(stack.stop)
+        stack.start()
+        yield Stage(stack, links, both.data_dir.logs)

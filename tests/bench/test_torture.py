@@ -1,0 +1,167 @@
+"""A short torture of the real thing, and a judge that notices what is planted."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+
+import msgspec
+import psycopg
+import pytest
+from rich.console import Console
+
+from bench.evidence import read_frame
+from bench.torture import schedule
+from bench.torture.faults import Broken
+from bench.torture.fleet import FleetSaw
+from bench.torture.rounds import Fleet, Played, judge_round, play, strange_errors
+from bench.torture.run import summed_up
+from bench.torture.show import torture_panel
+from bench.torture.stage import Stage, alerts, stage
+
+pytestmark = pytest.mark.faults
+
+SMALL = Fleet(buyers=16, twins=6, http_alone=1, http_twins=1)
+
+
+@pytest.fixture(scope="module")
+def on() -> Iterator[Stage]:
+    with stage(allocators=2) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def played(on: Stage) -> Played:
+    return play(on, 1, schedule.short(), seed=0, fleet=SMALL)
+
+
+def kinds(on: Stage, played: Played) -> set[str]:
+    return {finding.kind for finding in judge_round(on.database_url, played).findings}
+
+
+def copy_of(played: Played) -> Played:
+    seen = msgspec.msgpack.decode(msgspec.msgpack.encode(played.saw), type=FleetSaw)
+    return msgspec.structs.replace(played, saw=seen)
+
+
+def behind_its_back(on: Stage, event_id: int, *statements: str) -> None:
+    with psycopg.connect(on.database_url) as conn:
+        conn.execute("SET session_replication_role = replica")
+        for statement in statements:
+            conn.execute(statement.encode(), {"event": event_id})
+
+
+def test_whatever_breaks_every_law_is_kept(on, played):
+    result = judge_round(on.database_url, played)
+    assert result.findings == []
+    assert result.faults_by_kind.total() == len(schedule.ONE_OF_EACH)
+    assert result.decisions > 0
+    assert result.epochs > 1, "an owner was killed"
+    assert result.outcomes["held"] > 0
+
+
+def test_a_ledger_row_that_is_gone_is_noticed(on, played):
+    keep = "CREATE TABLE kept AS SELECT * FROM ledger WHERE event_id = %(event)s"
+    last = "(SELECT max(batch_no) FROM ledger WHERE event_id = %(event)s AND kind = 'request')"
+    lose = f"DELETE FROM ledger WHERE event_id = %(event)s AND batch_no = {last}"
+    behind_its_back(on, played.event.id, keep, lose)
+    try:
+        assert {"inconsistent", "replay"} < kinds(on, played)
+    finally:
+        give_back = "INSERT INTO ledger SELECT * FROM kept ON CONFLICT DO NOTHING"
+        behind_its_back(on, played.event.id, give_back, "DROP TABLE kept")
+    assert kinds(on, played) == set()
+
+
+def forge_another_answer(saw: FleetSaw) -> None:
+    ask = next(ask for one in saw.seen for ask in one.asks if ask.decisions)
+    when, frame = ask.decisions[0]
+    ask.decisions.append((when, frame.replace(read_frame(frame).outcome.encode(), b"sold_out_too")))
+
+
+def forge_an_acceptance_nobody_decided(saw: FleetSaw) -> None:
+    one = next(one for one in saw.seen if one.asks)
+    one.asks[0].request_id = "never-decided"
+    one.asks[0].accepted = [(1, "1-0")]
+    one.asks[0].decisions = []
+
+
+def forge_a_denied_hold(saw: FleetSaw) -> None:
+    op = next(op for one in saw.seen for op in one.hold_ops if op.state == "released")
+    op.state, op.error = "", "hold_not_found"
+
+
+def forge_nobody_being_told(saw: FleetSaw) -> None:
+    decided = [(one.buyer, ask.request_id) for one in saw.seen for ask in one.asks if ask.decisions]
+    for one in saw.seen:
+        for ask in one.asks:
+            if (one.buyer, ask.request_id) == decided[0]:
+                ask.decisions, ask.not_queued = [], []
+
+
+def forge_silence(saw: FleetSaw) -> None:
+    saw.unanswered.append("somebody's request r1")
+
+
+@pytest.mark.parametrize(
+    ("forge", "kind"),
+    [
+        (forge_another_answer, "doubled"),
+        (forge_another_answer, "unexplained"),
+        (forge_an_acceptance_nobody_decided, "lost"),
+        (forge_nobody_being_told, "lost"),
+        (forge_a_denied_hold, "unexplained"),
+        (forge_silence, "unanswered"),
+    ],
+)
+def test_what_a_buyer_saw_and_nothing_accounts_for_is_noticed(
+    on, played, forge: Callable[[FleetSaw], None], kind
+):
+    forged = copy_of(played)
+    forge(forged.saw)
+    assert kind in kinds(on, forged)
+
+
+def test_no_decision_for_long_after_healing_is_noticed(on, played):
+    late = msgspec.structs.replace(played, load_ended_at=played.load_ended_at + 60, broken=[])
+    assert "stalled" in kinds(on, late)
+
+
+def test_a_fault_that_could_not_be_done_is_no_success(on, played):
+    failed = Broken("kill owner", "allocator-1", played.began_at, played.began_at, trouble="it would not die")
+    assert "trouble" in kinds(on, msgspec.structs.replace(played, broken=[failed]))
+
+
+def test_alerts_in_logs_and_errors_that_no_fault_explains_are_noticed():
+    lines = ["1 INFO fine", "2 ERROR onsale.allocator demo: ALERT: x", "Traceback (most recent call last):"]
+    log = "\n".join([*lines, "  f()", "KeyError: 1", ""])
+    assert alerts(log) == [
+        "2 ERROR onsale.allocator demo: ALERT: x",
+        "a traceback that ends with KeyError: 1",
+    ]
+    assert alerts("1 INFO fine\n") == []
+    assert [finding.kind for finding in strange_errors({"500 ": 1, "503 unavailable": 7})] == ["unexplained"]
+    assert strange_errors({"closed: 1012 gateway restarting": 3}) == []
+
+
+def test_a_person_sees_each_finding_with_the_faults_of_its_round(on, played):
+    forged = copy_of(played)
+    forge_silence(forged.saw)
+    judged = judge_round(on.database_url, forged)
+    result = summed_up(5, 0.5, [(judged, "where/the/logs/are")])
+    assert not result.passed
+    assert (result.other, result.faults, result.oversold) == (1, len(played.broken), 0)
+    console = Console(width=140, file=io.StringIO(), record=True)
+    console.print(torture_panel(result))
+    seen = console.export_text()
+    for told in (
+        "seed 5",
+        "unanswered: somebody's request r1",
+        "kill owner: allocator-",
+        "where/the/logs/are",
+    ):
+        assert told in seen
+    clean = summed_up(5, 0.5, [(judge_round(on.database_url, played), "")])
+    assert clean.passed
+    console.print(torture_panel(clean))
+    assert "every law kept" in console.export_text()
