@@ -1,5 +1,5 @@
-"""Buyers over real websockets, who come back: a broken socket is opened again at the other gateway and what is
-undecided is asked again with the same key. Everything they send and hear is kept for the checker.
+"""Buyers over real websockets, who come back: a broken socket is opened again at the other gateway, and what
+is undecided is asked again with the same key. Everything they send and hear is kept for the checker.
 
 They live in one event loop in a thread of its own, so that a test reads as a plain sequence of steps:
 
@@ -67,10 +67,12 @@ class Desk:
         self._thread.join()
         self._loop.close()
 
+    def token(self, buyer: str) -> str:
+        return jwt.encode({"sub": buyer, "exp": int(time.time()) + 3600}, self._secret, "HS256")
+
     def buyer(self, name: str, gateway: int = 0) -> Buyer:
         """One more socket, welcome when this returns. Several may share a name."""
-        claims = {"sub": name, "exp": int(time.time()) + 3600}
-        made = Buyer(self, name, jwt.encode(claims, self._secret, "HS256"), gateway)
+        made = Buyer(self, name, self.token(name), gateway)
         self.buyers.append(made)
         self.call(made.enter())
         return made

@@ -56,6 +56,7 @@ class Stage:
         self.postgres_of: dict[str, CuttingProxy] = {}
         self.valkey_of: dict[str, CuttingProxy] = {}
         self.stack: Stack
+        self._postgres_silent = False
         self._leaving = contextlib.ExitStack()
 
     def __enter__(self) -> Stage:
@@ -87,10 +88,10 @@ class Stage:
             proxy.heal()
         for name in ("postgres", "valkey"):
             engine = self.stack.postgres if name == "postgres" else self.stack.valkey
-            if engine.running:
-                engine.resume()
-            else:
+            if not engine.running:
                 self.stack.start_again(name)
+        if self._postgres_silent:
+            self.postgres_silent(False)
         for name, process in self.stack.processes.items():
             if process.alive:
                 self.stack.kill(name, signal.SIGCONT)
@@ -108,6 +109,11 @@ class Stage:
     def thaw(self, name: str) -> None:
         """SIGCONT."""
         self.stack.kill(name, signal.SIGCONT)
+
+    def postgres_silent(self, silent: bool = True) -> None:
+        """SIGSTOP to all of Postgres, or SIGCONT: it is there and says nothing."""
+        self._postgres_silent = silent
+        (self.stack.postgres.pause if silent else self.stack.postgres.resume)()
 
     def allocators_without_stream(self) -> None:
         """Cuts both allocators off Valkey: what is asked is accepted and not decided."""
@@ -238,4 +244,3 @@ class Sale:
         epochs = [batch.epoch for batch in truth.batches]
         assert epochs == sorted(epochs), f"owners took turns: {epochs}"
         return truth, findings
-

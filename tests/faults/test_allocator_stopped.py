@@ -9,7 +9,7 @@ from tests.faults.stage import COMMIT, COPY, REQUEST_ROW, Sale, Stage, until
 pytestmark = pytest.mark.faults
 
 
-@pytest.mark.parametrize("where", ["after the fence", "in mid-COPY", "before COMMIT", "before the reply to it"])
+@pytest.mark.parametrize("where", ["after the fence", "in mid-COPY", "before COMMIT", "before its reply"])
 def test_an_owner_that_was_stopped_writes_nothing_more_and_stands_by(stage: Stage, sale: Sale, where: str):
     crowd = sale.desk.crowd(12)
     crowd.wait(60)
