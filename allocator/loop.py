@@ -51,8 +51,10 @@ class BatchLoop:
         keys: Keys,
         *,
         batch_size_max: int = BATCH_SIZE_MAX,
+        now: int | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`now` is Postgres' clock in microseconds, where it is known: the last batch may be long ago."""
         self._event = event
         self._truth = truth
         self._arrivals = arrivals
@@ -67,8 +69,8 @@ class BatchLoop:
         self._peeked = self.cursor.arrival
         self._changes: list[tuple[str, bytes]] = []
         """What batches changed on the map, to be published with their answers."""
-        self._now = (self.memory.batch_time, monotonic())
-        """(Postgres' clock in microseconds, ours) at the last batch: to guess when to wake, no more."""
+        self._now = (self.memory.batch_time if now is None else now, monotonic())
+        """(Postgres' clock in microseconds, ours) when last heard: to guess when to wake, no more."""
         self.redone = self.reappended = self.gathered = 0
         """Rare paths taken, for metrics and tests."""
 
