@@ -23,6 +23,7 @@ from onsale.processes import Stack, throwaway_stack
 from store.settings import EngineUrls
 from store.stream.redis_stream import connect as connect_stream
 from store.wire import stream_key
+from store.words import EventState
 from tests.faults.clients import Desk
 from tests.faults.proxy import CuttingProxy
 
@@ -139,6 +140,16 @@ class Stage:
         with Sale(self, event, target) as sale:
             yield sale
 
+    @contextlib.contextmanager
+    def scheduled_sale(self, opens_in_seconds: float) -> Iterator[Sale]:
+        """A draft that opens by itself, with a desk for those who wait for it."""
+        url = self.stack.urls.database_url
+        event = make_event(url, 60, seats_per_buyer_max=1_000, state=EventState.DRAFT)
+        with Sale(self, event, Target(self.stack.base_url, url, self.stack.token_secret)) as sale:
+            soon = f"clock_timestamp() + interval '{opens_in_seconds} seconds'"
+            sale.query(f"UPDATE event SET opens_at = {soon} WHERE id = %s")
+            yield sale
+
 
 class Sale:
     """One event of a stage: what the truth says of it, and the verdict at the end."""
@@ -156,7 +167,7 @@ class Sale:
     def __exit__(self, *_: object) -> None:
         self.desk.__exit__()
         self.stage.heal()
-        with contextlib.closing(self._connection()):
+        with contextlib.closing(self.connection()):
             # as if it had never been, so that no process attends to it during the next test
             self.query("UPDATE event SET state = 'draft', paused_at = NULL, opens_at = NULL WHERE id = %s")
 
@@ -164,10 +175,10 @@ class Sale:
 
     def query(self, text: str, *values: object) -> list[tuple[Any, ...]]:
         """`text` begins its parameters with the event's id. Connects anew where Postgres was restarted."""
-        cursor = self._connection().execute(text, (self.event.id, *values))
+        cursor = self.connection().execute(text, (self.event.id, *values))
         return cursor.fetchall() if cursor.description else []
 
-    def _connection(self) -> psycopg.Connection[Any]:
+    def connection(self) -> psycopg.Connection[Any]:
         if self._truth is None or self._truth.closed:
             self._truth = psycopg.connect(self.target.database_url, autocommit=True)
         return self._truth
@@ -234,7 +245,8 @@ class Sale:
         """Heal, let everything be decided and told; the truth, and what checker and replay find."""
         self.stage.heal()
         seen = self.desk.finish()
-        close_event(self.target.database_url, self.event)
+        if self.one("SELECT state FROM event WHERE id = %s") != EventState.CLOSED:
+            close_event(self.target.database_url, self.event)
         arrivals = [arrival for client in seen for ask in client.asks for _, arrival in ask.accepted]
         assert settle(self.target, self.event, arrivals), "what was accepted is decided"
         until(
