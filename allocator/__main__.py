@@ -26,8 +26,10 @@ EVENTS_MAX = 200
 """Most events one process works for; more are left to other workers, and said so."""
 
 ON_SALE = """
+-- A draft from a minute before it opens by itself.
 SELECT id, slug FROM event
  WHERE state IN ('lobby', 'open', 'paused')
+    OR state = 'draft' AND opens_at <= clock_timestamp() + interval '1 minute'
     OR state = 'closed' AND (EXISTS (SELECT FROM hold WHERE event_id = event.id AND hold.state = 'active')
                              OR EXISTS (SELECT FROM fact WHERE event_id = event.id))
  ORDER BY id LIMIT %s

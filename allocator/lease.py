@@ -55,6 +55,10 @@ GIVE_BACK: Final = """
 UPDATE lease SET owner = NULL WHERE event_id = %s AND owner = %s
 """
 
+CLOCK: Final = """
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+"""
+
 Connection = psycopg.Connection[Any]
 
 
@@ -94,6 +98,14 @@ def take(conn: Connection, event_id: int, seen: Seen, worker: str) -> Owned | No
     conn.execute(TAKE, (owner, worker, event_id))
     conn.commit()
     return Owned(row[0], owner)
+
+
+def clock(conn: Connection) -> int:
+    """Postgres' clock in microseconds."""
+    row = conn.execute(CLOCK).fetchone()
+    conn.commit()
+    assert row is not None, "a clock always says something"
+    return int(row[0])
 
 
 def renew(conn: Connection, owned: dict[int, Owned]) -> None:

@@ -36,6 +36,9 @@ GATHER_MAX = 200_000
 BELOW_MAX = 10_000
 
 
+NOT_BEGUN = (EventState.DRAFT, EventState.LOBBY)
+
+
 class PausedMeanwhile(Exception):
     """The batch's facts pause the event: its requests keep their order and wait."""
 
@@ -53,8 +56,10 @@ class BatchLoop:
         keys: Keys,
         *,
         batch_size_max: int = BATCH_SIZE_MAX,
+        now: int | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`now` is Postgres' clock in microseconds, where it is known: the last batch may be long ago."""
         self._event = event
         self._truth = truth
         self._arrivals = arrivals
@@ -69,8 +74,10 @@ class BatchLoop:
         self._peeked = self.cursor.arrival
         self._changes: list[tuple[str, bytes]] = []
         """What batches changed on the map, to be published with their answers."""
-        self._now = (self.memory.batch_time, monotonic())
-        """(Postgres' clock in microseconds, ours) at the last batch: to guess when to wake, no more."""
+        self._now = (self.memory.batch_time if now is None else now, monotonic())
+        """(Postgres' clock in microseconds, ours) when last heard: to guess when to wake, no more."""
+        self._look_at = 0.0
+        """When to look at the schedule of an event that has not begun (by `monotonic`)."""
         self.redone = self.reappended = self.gathered = 0
         """Rare paths taken, for metrics and tests."""
 
@@ -104,6 +111,7 @@ class BatchLoop:
         if self.memory.policy.state is EventState.PAUSED:
             self._wait_paused()
             return
+        self._open_when_due()
         entries, arrived = self._ahead.read(
             self.cursor.arrival, count_max=self._batch_size_max, block_ms=self._wait_ms()
         )
@@ -122,7 +130,8 @@ class BatchLoop:
             self.tick()
 
     def tick(self) -> None:
-        """A batch without requests, if somebody changed something or a hold ran out."""
+        """A batch without requests, if somebody changed something, a hold ran out or the sale begins."""
+        self._open_when_due()
         now, at = self._now
         guess = now + int((self._monotonic() - at) * 1_000_000)
         if self._truth.has_facts() or self.memory.due(expiry_now(self.memory, guess)) is not None:
@@ -131,12 +140,22 @@ class BatchLoop:
     def _read_entries(self, entries: Sequence[RawEntry]) -> Arrived:
         return read_entries(entries, self._wishes)
 
+    def _open_when_due(self) -> None:
+        """Postgres says how long until the sale begins by itself; asked again by then and each second."""
+        if self.memory.policy.state not in NOT_BEGUN or self._monotonic() < self._look_at:
+            return
+        left_us = self._truth.open_when_due()
+        wait_ms = IDLE_MS if left_us is None else min(IDLE_MS, left_us / 1000)
+        self._look_at = self._monotonic() + wait_ms / 1000
+
     def _wait_ms(self) -> int:
+        left_ms = IDLE_MS
+        if self.memory.policy.state in NOT_BEGUN:
+            left_ms = int((self._look_at - self._monotonic()) * 1000)
         expiry = self.memory.next_expiry()
-        if expiry is None:
-            return IDLE_MS
-        now, at = self._now
-        left_ms = (expiry - now) // 1000 - int((self._monotonic() - at) * 1000)
+        if expiry is not None:
+            now, at = self._now
+            left_ms = min(left_ms, (expiry - now) // 1000 - int((self._monotonic() - at) * 1000))
         return max(1, min(IDLE_MS, left_ms + 1))
 
     def _wait_paused(self) -> None:

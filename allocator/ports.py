@@ -74,6 +74,10 @@ class Truth(Protocol):
         """Whether somebody changed something that is not consumed yet."""
         ...
 
+    def open_when_due(self) -> int | None:
+        """Open a draft or lobby whose time has come; the change is a fact. As `store.events.open_when_due`."""
+        ...
+
     def load(self) -> tuple[Memory, Cursor]:
         """Memory from the tables, in one snapshot."""
         ...

@@ -22,6 +22,7 @@ from allocator.lease import Owned
 from allocator.load import Connection, load_memory
 from allocator.memory import Hold, Memory
 from allocator.ports import Begun, Cursor, Key, Known
+from store import events
 from store.database import connect
 from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
 from store.ledger import GENESIS, batch_hash, copy_lines
@@ -168,6 +169,12 @@ class PostgresTruth:
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
         return row is not None
+
+    def open_when_due(self) -> int | None:
+        try:
+            return events.open_when_due(self._conn, self._event_id)
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
 
     def load(self) -> tuple[Memory, Cursor]:
         try:

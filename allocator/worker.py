@@ -89,8 +89,9 @@ class EventWorker(threading.Thread):
         follower, cursor = self._catch_up(conn, follower, cursor)
         now = Cursor(owned.epoch, follower.memory.batch_no, follower.arrival or cursor.arrival)
         log.info("%s: owner since epoch %d, batch %d", self._slug, *now[:2])
+        clock = lease.clock(conn)
         truth = PostgresTruth(conn, self._database_url, self._event_id, owned, follower.memory.layout)
-        self._own(truth, follower, now)
+        self._own(truth, follower, now, clock)
 
     def _catch_up(self, conn: Connection, follower: Follower, cursor: Cursor) -> tuple[Follower, Cursor]:
         try:
@@ -106,10 +107,10 @@ class EventWorker(threading.Thread):
         # keys after memory: a batch in between is in both, and a key too many is only a suspicion
         return Follower(conn, self._event_id, memory, load_keys(conn, self._event_id)), cursor
 
-    def _own(self, truth: PostgresTruth, follower: Follower, cursor: Cursor) -> None:
+    def _own(self, truth: PostgresTruth, follower: Follower, cursor: Cursor, clock: int) -> None:
         client = connect_stream(self._redis_url)
         arrivals = RedisArrivals(client, self._slug)
-        loop = BatchLoop(self._slug, truth, arrivals, follower.memory, cursor, follower.keys)
+        loop = BatchLoop(self._slug, truth, arrivals, follower.memory, cursor, follower.keys, now=clock)
         gc.freeze()  # what was loaded stays; collecting it again and again costs more than deciding
         try:
             attended = False

@@ -169,11 +169,14 @@ class Stack:
         port: int | None = None,
         restart_dead: bool = False,
         env: Mapping[str, str] | None = None,
+        env_of: Mapping[str, Mapping[str, str]] | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         """The first gateway listens on `port` (None: a free one), further ones on free ports.
 
-        `env` is added to every process's environment; `say` hears of deaths and restarts, from any thread.
+        `env` is added to every process's environment, `env_of[name]` to that of one, where it wins over all
+        else (so one process can be sent to its engines another way); `say` hears of deaths and restarts,
+        from any thread.
         """
         self.engines = both
         self.host = host
@@ -198,10 +201,13 @@ class Stack:
             "ONSALE_OPERATOR_KEY": self.operator_key,
             **(env or {}),
         }
+        env_of = env_of or {}
+        unknown = env_of.keys() - {spec.name for spec in specs}
+        assert not unknown, f"an environment is given for {', '.join(sorted(unknown))}, which are not started"
         self.processes = {
             spec.name: SupervisedProcess(
                 spec,
-                env={**shared, "ONSALE_PROCESS": spec.name},
+                env={**shared, "ONSALE_PROCESS": spec.name, **env_of.get(spec.name, {})},
                 log_path=both.data_dir.logs / f"{spec.name}.log",
                 restart=restart_dead,
                 say=say,
@@ -298,13 +304,15 @@ def throwaway_stack(
     database_url: str | None = None,
     redis_url: str | None = None,
     env: Mapping[str, str] | None = None,
+    env_of: Callable[[EngineUrls], Mapping[str, Mapping[str, str]]] | None = None,
     prepare: Callable[[EngineUrls], None] | None = None,
     restart_dead: bool = False,
 ) -> Iterator[Stack]:
     """A migrated, empty onsale of its own, ready when the block begins and gone when it ends.
 
     With `data_dir` None its data lives in a temporary directory and is removed; a URL replaces an engine.
-    `prepare` is called after the migration and before the first process starts.
+    `prepare` is called after the migration and before the first process starts; `env_of` is told where the
+    engines are and gives what `Stack` takes under that name.
     """
     from store import migrate
 
@@ -316,7 +324,14 @@ def throwaway_stack(
         migrate.upgrade(both.urls.database_url)
         if prepare is not None:
             prepare(both.urls)
-        stack = Stack(both, gateways=gateways, allocators=allocators, env=env, restart_dead=restart_dead)
+        stack = Stack(
+            both,
+            gateways=gateways,
+            allocators=allocators,
+            env=env,
+            env_of=None if env_of is None else env_of(both.urls),
+            restart_dead=restart_dead,
+        )
         leaving.callback(stack.stop)
         stack.start()
         yield stack

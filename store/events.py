@@ -34,6 +34,8 @@ OPENS_AT_YEARS = range(2000, 2200)
 HOLD_TTL_SECONDS_MAX = 86_400
 SEATS_PER_BUYER_MAX = 1_000
 LOCK_WAIT_SECONDS_MAX = 5
+OPENING_LOCKED_US = 10_000
+"""When to look again at an event that is due while an operator changes it."""
 EVENTS_MAX = 1_000
 """Most events a listing names, newest first."""
 
@@ -80,6 +82,18 @@ _INSERT_FACT = "INSERT INTO fact (event_id, kind, body) VALUES (%s, %s, %s)"
 _SET_STATE = """
 UPDATE event SET state = %(to)s, paused_at = CASE WHEN %(to)s = 'paused' THEN clock_timestamp() END
 WHERE id = %(event)s
+"""
+_OPENS_IN_US = """
+SELECT (extract(epoch FROM opens_at - clock_timestamp()) * 1000000)::bigint
+FROM event WHERE id = %s AND state IN ('draft', 'lobby') AND opens_at IS NOT NULL
+"""
+# Locks the event's row, and only once its time has come; an operator who changes it just now goes first.
+# Nothing ever becomes a draft or a lobby again, so no event opens by its schedule twice.
+_OPEN_WHEN_DUE = """
+WITH due AS (
+  SELECT id FROM event
+   WHERE id = %s AND state IN ('draft', 'lobby') AND opens_at <= clock_timestamp() FOR UPDATE SKIP LOCKED)
+UPDATE event SET state = 'open' FROM due WHERE event.id = due.id RETURNING 1
 """
 _SET_POLICY = """
 UPDATE event SET hold_ttl_seconds = coalesce(%s, hold_ttl_seconds),
@@ -196,6 +210,24 @@ def set_state(
         conn.execute(_SET_STATE, {"to": to.value, "event": event.id})
         _tell_allocator(conn, event.id, holds_extended_us=extended_us)
         return get_event(conn, slug)
+
+
+def open_when_due(conn: Conn, event_id: int) -> int | None:
+    """Open an event that has not begun once its `opens_at` has come, by Postgres' clock, as an operator does.
+
+    Returns how many microseconds are left until then: 0 when this call opened it, None when there is
+    nothing to wait for. Whoever calls it, however often, an event is opened by its schedule once.
+    """
+    with _transaction(conn):
+        row = conn.cursor(row_factory=tuple_row).execute(_OPENS_IN_US, (event_id,)).fetchone()
+        if row is None:
+            return None
+        if row[0] > 0:
+            return int(row[0])
+        if conn.execute(_OPEN_WHEN_DUE, (event_id,)).fetchone() is None:
+            return OPENING_LOCKED_US
+        _tell_allocator(conn, event_id)
+        return 0
 
 
 def set_policy(

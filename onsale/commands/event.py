@@ -50,13 +50,13 @@ def create(
     seats_per_buyer: Annotated[int, typer.Option(help="Most seats and places one buyer may have.")] = 8,
     gate: Annotated[Gate, typer.Option(help="Refuse at once what is known to be gone.")] = Gate.on,
     opens_at: Annotated[
-        str | None, typer.Option(help="When it opens, such as 2030-05-01T10:00+02:00.")
+        str | None, typer.Option(help="When it opens by itself, such as 2030-05-01T10:00+02:00.")
     ] = None,
     open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a venue's plan on sale; a draft until it is opened."""
+    """Put a venue's plan on sale; a draft until it is opened, by you or at the time you give."""
     with _told_plainly(as_json), _engines(data_dir) as (conn, urls):
         when = _instant(opens_at)
         with conn.transaction():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 
@@ -21,9 +23,12 @@ def created(event: Event, plan: Plan) -> str:
     """One or two lines after `event create`."""
     standing = sum(area.capacity for area in plan.areas)
     places = f" and {standing:,} standing places" if standing else ""
+    next_step = NEXT_STEP[event.state].format(slug=event.slug)
+    if event.state is EventState.DRAFT and event.opens_at is not None:
+        next_step = f"It opens by itself at {_moment(event.opens_at)}. Sooner: {next_step}"
     return (
         f"{event.name} ({event.slug}): {len(plan.seats):,} seats{places} at {plan.name}; "
-        f"it is {event.state}.\n" + NEXT_STEP[event.state].format(slug=event.slug)
+        f"it is {event.state}.\n{next_step}"
     )
 
 
@@ -33,9 +38,13 @@ def listing(events: list[Event]) -> RenderableType:
         return "No events yet. Make one: ./run event create my-event --venue VENUE --open"
     table = Table("slug", "name", "state", "opens", box=None)
     for event in events:
-        opens = event.opens_at.isoformat(" ", "minutes") if event.opens_at else ""
+        opens = _moment(event.opens_at) if event.opens_at else ""
         table.add_row(event.slug, event.name, event.state, opens)
     return table
+
+
+def _moment(when: datetime) -> str:
+    return when.isoformat(" ", "minutes")
 
 
 def overview(told: Overview, undecided: int | None) -> RenderableType:

@@ -16,7 +16,7 @@ from store.settings import EngineUrls
 from store.stream.redis_stream import APPEND, RedisArrivals
 from store.wire import decisions_channel, decode_published, stream_key
 from store.words import Arrival
-from tests.allocator.house import SLUG, entry, open_event, plan_of, seats
+from tests.allocator.house import SLUG, Owner, entry, open_event, plan_of, seats
 
 WAIT_SECONDS_MAX = 30
 
@@ -103,3 +103,25 @@ def test_a_worker_that_is_fenced_stands_by_and_comes_back(watched, caplog):
     watched.redis.eval(APPEND, 1, stream_key(SLUG), entry("bob", "r2", seats("A-1")))
     assert watched.answered() == ["r2"]
     assert "another worker owns the event now" in caplog.text
+
+
+def test_a_hold_runs_out_on_time_under_an_owner_who_took_over_long_after_the_last_batch(engine_urls):
+    urls = engine_urls
+    event_id = open_event(urls.database_url, plan_of(), hold_ttl_seconds=1)
+    with contextlib.closing(Owner(urls.database_url, urls.redis_url, event_id)) as owner:
+        owner.ask(entry("ann", "r1", seats("A-1")))
+    with psycopg.connect(urls.database_url, autocommit=True) as conn:
+        conn.execute("UPDATE event_cursor SET batch_time = batch_time - interval '1 hour'")
+        worker = EventWorker(urls.database_url, urls.redis_url, event_id, SLUG, "here:1")
+        worker.start()
+        try:
+            expired = "SELECT 1 FROM ledger WHERE kind = 'expired'"
+            for _ in range(WAIT_SECONDS_MAX * 10):
+                if conn.execute(expired).fetchone() is not None:
+                    break
+                worker.join(timeout=0.1)
+            else:
+                pytest.fail("the hold is kept for as long as nobody had decided anything")
+        finally:
+            worker.stop()
+            worker.join(timeout=WAIT_SECONDS_MAX)

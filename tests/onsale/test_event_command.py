@@ -44,6 +44,11 @@ def test_an_event_is_made_and_says_what_to_do_next(event):
     assert "./run event open gig" in out
 
 
+def test_an_event_with_a_time_says_that_it_opens_by_itself(event):
+    _, out, _ = event("create", "gig", "--venue", "arena", "--opens-at", "2030-05-01T10:00+02:00")
+    assert "It opens by itself at 2030-05-01 08:00+00:00. Sooner: Open it with: ./run event open gig" in out
+
+
 def test_every_option_reaches_the_event(event):
     words = ("--hold-ttl-seconds", "90", "--seats-per-buyer", "4", "--gate", "off", "--open")
     when = ("--opens-at", "2030-05-01T10:00+02:00")

@@ -1,0 +1,100 @@
+"""Somebody changes what a batch stands on between its fence and its writes; facts nobody is woken for."""
+
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+import pytest
+
+from store import holds
+from store.stream.port import POKE
+from store.words import HoldState
+from tests.faults.stage import COPY, Sale, Stage, until
+
+pytestmark = pytest.mark.faults
+
+BLOCK = """
+WITH gone AS (
+  UPDATE seat SET state = 'blocked' WHERE event_id = %s AND seat_no = %s AND state = 'available'
+  RETURNING event_id, seat_no)
+INSERT INTO seat_history (event_id, seat_no, state, by)
+SELECT event_id, seat_no, 'blocked', 'an operator' FROM gone
+"""
+
+
+def test_a_seat_blocked_between_fence_and_write_goes_to_nobody(stage: Stage, sale: Sale):
+    ann, bob = sale.desk.buyer("ann", 0), sale.desk.buyer("bob", 1)
+    ann.ask("r0", sale.seats[1])
+    ann.decision("r0")
+    owner = sale.owner()
+    proxy, said_before = stage.postgres_of[owner], len(stage.log(owner))
+    proxy.hold_before(COPY)
+    ann.ask("r1", sale.seats[0])
+    assert proxy.was_held.wait(10)
+    sale.query(BLOCK, 0)
+    proxy.let_go()
+    assert ann.decision("r1").outcome == "taken"
+    bob.ask("r1", sale.seats[0])
+    assert bob.decision("r1").outcome == "taken"
+    bob.ask("r2", sale.seats[2])
+    assert bob.decision("r2").outcome == "held"
+    said = stage.log(owner)[said_before:]
+    assert "decided again: seats claimed: 0 of 1" in said
+    assert "ALERT" not in said
+    truth, findings = sale.judged()
+    assert (0, "blocked", None) in truth.seats
+    # A block by hand leaves no fact, so the replay rightly says that this ledger does not explain it.
+    refused = next(row for row in truth.ledger if (row.buyer, row.request_id) == ("ann", "r1"))
+    assert [finding.kind for finding in findings] == ["replay"]
+    assert findings[0].story.startswith(f"Batch {refused.batch_no} says taken")
+
+
+def test_a_hold_released_in_the_moment_it_runs_out_is_released_once(stage: Stage):
+    with stage.sale(hold_ttl_seconds=1) as sale:
+        ann, bob = sale.desk.buyer("ann", 0), sale.desk.buyer("bob", 1)
+        owner = sale.owner()
+        proxy, said_before = stage.postgres_of[owner], len(stage.log(owner))
+        ann.ask("r1", sale.seats[0])
+        hold = str(ann.decision("r1").result["hold"])
+        proxy.hold_before(COPY)  # the next batch is the one in which the hold runs out
+        assert proxy.was_held.wait(10)
+        assert ann.release(hold).state == HoldState.RELEASED
+        proxy.let_go()
+        bob.ask("r1", sale.seats[0])
+        assert bob.decision("r1").outcome == "held"
+        said = stage.log(owner)[said_before:]
+        assert "decided again: holds that ran out: 0 of 1" in said
+        assert "ALERT" not in said
+        truth = sale.check()
+        assert [row.outcome for row in truth.ledger if hold in row.input] == ["released"]
+
+
+def test_a_fact_is_consumed_once_whether_nobody_is_woken_for_it_or_twice(stage: Stage, sale: Sale):
+    ann, bob = sale.desk.buyer("ann", 0), sale.desk.buyer("bob", 1)
+    given = []
+    for number, pokes in enumerate((0, 2)):
+        ann.ask(f"r{number}", sale.seats[0])
+        hold = str(ann.decision(f"r{number}").result["hold"])
+        given.append(hold)
+        asyncio.run(released_by_hand(sale, int(hold), "ann"))
+        with sale.stream() as (client, key):
+            for _ in range(pokes):
+                client.xadd(key, {POKE: b"1"})
+        until(
+            lambda: not sale.one("SELECT count(*) FROM fact WHERE event_id = %s"),
+            "the allocator consumes what nobody told it",
+        )
+    bob.ask("r1", sale.seats[0])
+    assert bob.decision("r1").outcome == "held"
+    truth = sale.check()
+    for hold in given:
+        assert [row.outcome for row in truth.ledger if row.kind == "fact" and f'"{hold}"' in row.input] == [
+            "released"
+        ]
+
+
+async def released_by_hand(sale: Sale, hold_id: int, buyer: str) -> None:
+    """As a gateway does, but nobody pokes the stream."""
+    async with await psycopg.AsyncConnection.connect(sale.target.database_url) as connection:
+        await holds.release(connection, sale.event.id, hold_id, buyer)
