@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -18,10 +19,13 @@ from uuid import UUID
 import psycopg
 
 from allocator import follow, lease, loop, readahead, worker
+from allocator.decide import Ask, Row
 from allocator.layout import Layout
 from gateway.buyers import intake, reask
 from store import holds
 from store.errors import ShortWrite, Unavailable
+from store.stream.port import RawEntry
+from store.words import Arrival
 from tests.simulation import load
 from tests.simulation.gateways import EVENT
 from tests.simulation.postgres import Database
@@ -68,6 +72,38 @@ class Allocator:
                 lease.renew(conn, {1: owned})
             except psycopg.OperationalError:
                 conn = None
+
+
+class CountedLoop(loop.BatchLoop):
+    """The real loop; its rare paths are counted."""
+
+    counters: Counter[str] = Counter()
+    _making = 0
+
+    def attend(self) -> None:
+        before = self.reappended
+        super().attend()
+        self.counters["reappended"] += self.reappended - before
+
+    def _gather(self, entries: list[RawEntry]) -> list[RawEntry]:
+        self.counters["gathered"] += 1
+        return super()._gather(entries)
+
+    def _make_true(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
+        before, self._making = self.redone, self._making + 1
+        self.counters["halved"] += self._making > 1
+        try:
+            return super()._make_true(asks, arrival)
+        finally:
+            self._making -= 1
+            self.counters["redone"] += self.redone > before
+
+    def _attempt(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
+        try:
+            return super()._attempt(asks, arrival)
+        except loop.PausedMeanwhile:
+            self.counters["paused_meanwhile"] += 1
+            raise
 
 
 class _StopAsked:
@@ -161,7 +197,8 @@ def on_virtual_engines(
         return made
 
     def batch_loop(*args: Any) -> loop.BatchLoop:
-        made = loop.BatchLoop(*args, batch_size_max=batch_size_max, monotonic=world.monotonic)
+        made = CountedLoop(*args, batch_size_max=batch_size_max, monotonic=world.monotonic)
+        made.counters = world.counters
         here().allocator.loop = made
         return made
 

@@ -44,16 +44,16 @@ class VirtualIntake:
         stream, world = self._stream, self._stream.world
         if stream.away:
             raise OutcomeUnknown
-        fate = 1.0 if world.calm else world.random.random()
-        if fate < 0.02:
+        fate = world.random.random() if world.wrong("append unknown") else 1.0
+        if fate < 0.3:
             world.counters["append_unknown_not_done"] += 1
             raise OutcomeUnknown
-        if fate < 0.04:
+        if fate < 0.6:
             world.counters["append_unknown_late"] += 1
             world.after(world.random.uniform(0.01, 2.0), lambda: self._append_late(entries))
             raise OutcomeUnknown
         given = stream.append(entries)
-        if fate < 0.07:
+        if fate < 1.0:
             world.counters["append_unknown_done"] += 1
             raise OutcomeUnknown
         return given
@@ -174,13 +174,13 @@ class Gateway:
         for channel, message in messages:
             if channel != self._channel or not self.subscribed:
                 continue
-            fate = 1.0 if world.calm else world.random.random()
-            if fate < 0.04:
+            if world.wrong("publication lost"):
                 world.counters["publication_lost"] += 1
                 continue
-            late = world.random.uniform(0.0, 3.0) if fate < 0.08 else 0.0002
+            late = world.random.uniform(0.0, 3.0) if world.wrong("publication lost") else 0.0002
             world.after(late, lambda message=message: self._deliver(message))
-            if fate > 0.97 and fate < 1.0:
+            if world.wrong("publication lost"):
+                world.counters["publication_doubled"] += 1
                 world.after(world.random.uniform(0.0, 1.0), lambda message=message: self._deliver(message))
 
     def _deliver(self, message: bytes) -> None:

@@ -22,6 +22,9 @@ from tests.simulation.stream import Stream
 from tests.simulation.world import Host, Process, World
 
 ASK_AGAIN_SECONDS = 1.0
+PATIENCE_SECONDS = 12.0
+WAITING_MAX = 12
+"""A buyer with so many unanswered requests asks for nothing new."""
 
 
 class Client:
@@ -45,6 +48,17 @@ class Client:
         self.seen.asks.append(ask)
         self.asks[request_id] = self.waiting[request_id] = ask
         self._send(ask, again=False)
+        self._lose_patience(ask)
+
+    def _lose_patience(self, ask: Ask) -> None:
+        """Who hears nothing for long asks again: a gateway tells at most sixteen who wait for one key."""
+
+        def still_waiting() -> None:
+            if self.waiting.get(ask.request_id) is ask:
+                self.ask_again(ask)
+                self._lose_patience(ask)
+
+        self.world.after(PATIENCE_SECONDS, still_waiting)
 
     def _send(self, ask: Ask, *, again: bool) -> None:
         ask.sent_ns.append(self.world.now_us * 1000)
@@ -98,6 +112,7 @@ class Client:
 
     def _give_up(self, ask: Ask, code: str) -> None:
         ask.errors.append((self.world.now_us * 1000, code))
+        self.seen.stayed = False
         self.waiting.pop(ask.request_id, None)
 
     def ask_again(self, ask: Ask) -> None:
@@ -193,8 +208,11 @@ class People:
             world.note("somebody", "appends what cannot be read")
             self.stream.add(b"r", random.choice((b"not json", b'["b","r",7]', b'["b\\u0001","r",{},"g"]')))
             return
+        buyer = random.choice(self.buyers)
+        if sum([len(client.waiting) for client in self.clients[-100:] if client.buyer == buyer]) >= WAITING_MAX:
+            return
         self.requests += 1
-        buyer, request_id = random.choice(self.buyers), f"r{self.requests}"
+        request_id = f"r{self.requests}"
         client = Client(self, buyer, gateway)
         self.clients.append(client)
         want = canonical_want(self._want())
@@ -272,14 +290,18 @@ class People:
     def operate(self, process: Process) -> None:
         """Changes the event now and then, by the real functions."""
         random = self.world.random
+        longest = random.choice((0.5, 2.0, 6.0))
         while True:
-            process.sleep(random.uniform(1.0, 6.0))
+            process.sleep(random.uniform(0.2, longest))
             if self.world.calm:
                 return
+            state = self.database.rows["event"][ONE].state
             kind = random.random()
-            if kind < 0.62:
-                self.set_state(process, random.choice((EventState.PAUSED, EventState.OPEN)))
-            elif kind < 0.65:
+            if state == "paused":
+                self.set_state(process, EventState.OPEN)
+            elif kind < 0.6:
+                self.set_state(process, EventState.PAUSED)
+            elif kind < 0.62:
                 self.set_state(process, EventState.CLOSED)
             else:
                 ttl, most = random.choice((None, 3, 8)), random.choice((None, 2, 4, 9))
@@ -292,9 +314,11 @@ class People:
         try:
             with Connection(self.database.connect(process)) as connection:
                 work(connection, EVENT, *args, **policy)
-        except (psycopg.OperationalError, OnsaleError):
+        except (psycopg.OperationalError, OnsaleError) as error:
+            self.world.note(process.name, f"could not change the event: {error}")
             return False
         self.world.note(process.name, f"changed the event: {args or policy}")
+        self.world.counters["event_changed"] += 1
         state = self.database.rows["event"][ONE].state
         for gateway in self.gateways:
             gateway.sees(state)

@@ -168,7 +168,7 @@ class Session:
         world = self.world
         if self.cut or not self.alive:
             raise psycopg.OperationalError("the connection is closed")
-        if not world.calm and world.chance(0.001):
+        if world.wrong("connection cut"):
             world.counters["connection_cut"] += 1
             self.lost()
             raise psycopg.OperationalError("server closed the connection unexpectedly")

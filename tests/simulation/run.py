@@ -8,13 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import msgspec
+
 from allocator.layout import Layout
 from store.plan import Area, Category, Plan, Seat, Section, number
 from store.words import EventState
 from tests.simulation import laws
 from tests.simulation.allocators import on_virtual_engines
+from tests.simulation.load import policy_of
 from tests.simulation.people import People
-from tests.simulation.postgres import ONE, Database, EventRow
+from tests.simulation.postgres import ONE, Database, EventRow, FactRow
 from tests.simulation.stream import Stream
 from tests.simulation.trouble import House, Trouble
 from tests.simulation.world import SECOND, Host, Process, World
@@ -68,9 +71,11 @@ class OnSale:
         random = world.random
         self.layout = layout_of(random.randint(2, 5), random.randint(6, 8), random.randint(0, 2))
         event = EventRow("open", None, random.choice((2, 5, 8)), random.choice((2, 4, 9)))
-        self.first_event = event
         self.database = Database(world, self.layout.plan, event)
+        body = msgspec.json.encode(policy_of(event)).decode()
+        self.database.rows["fact"][self.database.next_fact()] = FactRow("policy", None, body)
         self.stream = Stream(world)
+        self.stream.exists = False
         self.people = People(world, self.database, self.stream, self.layout.plan)
         self.house = House(world, self.database, self.stream, self.people)
         self.blocks = random.random() < 0.35
@@ -107,7 +112,7 @@ class OnSale:
             house.start_allocator()
         for _ in range(random.randint(1, 2)):
             house.start_gateway()
-        world.after(1.0 if self.blocks else 0.05, self.people.come)
+        world.after(1.0, self.people.come)
         Host(world, "operator").start("operator", self.people.operate)
         if self.blocks:
             Host(world, "hand").start("hand", self.people.block_unseen)
@@ -134,9 +139,11 @@ class OnSale:
         self._rest(until_us)
 
     def _resume(self, process: Process) -> None:
-        while self.database.rows["event"][ONE].state == "paused":
-            if not self.people.set_state(process, EventState.OPEN):
-                process.sleep(0.5)
+        """Opens the event again, also when a pause was on its way."""
+        while True:
+            if self.database.rows["event"][ONE].state == "paused":
+                self.people.set_state(process, EventState.OPEN)
+            process.sleep(1.0)
 
     def _rest(self, until_us: int) -> None:
         world = self.world

@@ -366,8 +366,8 @@ class Connection:
         self.session.step(what)
         return Result(run(self.session, values))
 
-    def cursor(self, row_factory: Any = None) -> Connection:
-        return self
+    def cursor(self, row_factory: Any = None) -> Cursor:
+        return Cursor(self)
 
     def __enter__(self) -> Connection:
         return self
@@ -398,6 +398,19 @@ class Connection:
         """Say goodbye; who is dead or cut off cannot."""
         if not self.session.process.host.dead and not self.session.cut:
             self.session.end()
+
+
+class Cursor:
+    """Statements on the same connection; leaving it ends nothing."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.execute = connection.execute
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        pass
 
 
 class AsyncConnection:

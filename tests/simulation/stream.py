@@ -13,10 +13,11 @@ from store.errors import OutcomeUnknown, StreamMissing, StreamUnavailable
 from store.stream.port import CREATED, POKE, REQUEST, RawEntry
 from store.wire import arrival_after, arrival_order
 from store.words import Arrival
-from tests.simulation.world import Process, World
+from tests.simulation.world import SECOND, Process, World
 
 Id = tuple[int, int]
 Message = tuple[str, bytes]
+BEHIND = 100_000
 
 
 class Stream:
@@ -40,6 +41,8 @@ class Stream:
         self._highest_ms = 0
         self._floor_ms = 0
         """After a loss the clock is at least where it was: no id is given twice (docs/simulation.md)."""
+        self._sequence = 0
+        """The first sequence number of a millisecond; tells ids of a server whose clock is behind from earlier ones."""
 
     @property
     def away(self) -> bool:
@@ -50,13 +53,16 @@ class Stream:
         last = self.last
         if at is None:
             milliseconds = max((self.world.now_us + self.skew_us) // 1000, self._floor_ms)
-            at = (milliseconds, 0) if milliseconds > last[0] else (last[0], last[1] + 1)
+            at = (milliseconds, self._sequence) if milliseconds > last[0] else (last[0], last[1] + 1)
+            at = (at[0], max(at[1], self._sequence))
         elif at <= last:
             return None
         self.last = at
         self._highest_ms = max(self._highest_ms, at[0])
         self.ids.append(at)
         arrival = f"{at[0]}-{at[1]}"
+        if self._sequence:
+            self.lost.add(arrival)
         self.entries.append((arrival.encode(), [field, value]))
         for reader in self.readers:
             reader.nudge()
@@ -99,16 +105,23 @@ class Stream:
 
     def _lost(self, entries: Sequence[RawEntry]) -> None:
         self.losses += 1
+        self._sequence = 0
         self.lost.update(raw_id.decode() for raw_id, _ in entries)
         self._floor_ms = self._highest_ms + 1
 
-    def forget_tail(self, keep: int) -> None:
-        """It came back with an older file: the newest entries, and the ids they had, are gone."""
+    def forget_tail(self, keep: int, *, clock_behind: bool) -> None:
+        """It came back with an older file: the newest entries, and the ids they had, are gone.
+
+        With `clock_behind` it gives ids from where that file ends, so perhaps below the cursor.
+        """
         if keep < len(self.ids):
             self._lost(self.entries[keep:])
             self.lost_late = True  # no marker says so: newer arrivals may be decided before they are back
             del self.ids[keep:], self.entries[keep:]
             self.last = self.ids[-1] if self.ids else (max(self.last[0] - 5_000, 0), 0)
+            if clock_behind:
+                self._floor_ms, self._sequence = self.last[0], BEHIND * self.losses
+                self.skew_us -= 20 * SECOND
 
 
 class VirtualArrivals:
@@ -121,7 +134,7 @@ class VirtualArrivals:
 
     def _call(self, what: str) -> None:
         self._process.step(what)
-        if self._stream.away or (not self._world.calm and self._world.chance(0.002)):
+        if self._stream.away or self._world.wrong("read fails"):
             raise StreamUnavailable
 
     def read(self, after: Arrival, *, count_max: int, block_ms: int) -> list[RawEntry]:
@@ -154,7 +167,7 @@ class VirtualArrivals:
         except StreamUnavailable as error:
             raise OutcomeUnknown from error
         given = self._stream.append(entries)
-        if not self._world.calm and self._world.chance(0.05):
+        if self._world.wrong("append unknown"):
             raise OutcomeUnknown
         return given
 
@@ -167,5 +180,5 @@ class VirtualArrivals:
         if trim_through is not None:
             self._stream.trim_through(trim_through)
         self._stream.fan_out(messages)
-        if not self._world.calm and self._world.chance(0.01):
+        if self._world.wrong("read fails"):
             raise StreamUnavailable

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.simulation.allocators import Allocator
 from tests.simulation.gateways import Gateway
 from tests.simulation.people import People
-from tests.simulation.postgres import Database, time_out_idle
+from tests.simulation.postgres import ONE, Database, time_out_idle
 from tests.simulation.stream import Stream
 from tests.simulation.world import SECOND, Host, Killed, Process, World
 
@@ -25,6 +25,11 @@ class House:
         self.allocators: list[Allocator] = []
         self.gateways = people.gateways
         self._started = 0
+
+    @property
+    def begun(self) -> bool:
+        """The first batch was decided; in life that is when the event is made, long before anybody comes."""
+        return bool(self.database.rows["cursor"][ONE].batch_no > 0)
 
     def start_allocator(self) -> Allocator:
         self._started += 1
@@ -74,12 +79,13 @@ class Trouble:
         self._pause_seconds = random.choice((0.5, 1.5, 4.0))
         self._at_step = random.choice((0.0, 0.002, 0.006))
         world.on_step = self._step
-        world.after(random.uniform(0.1, 2.0), self._next)
+        world.after(random.uniform(0.3, 3.0), self._next)
 
     def _next(self) -> None:
         if self.world.calm:
             return
-        self.world.random.choice(self._mix)()
+        if self.house.begun:
+            self.world.random.choice(self._mix)()
         self.world.after(self.world.random.expovariate(1.0 / self._pause_seconds), self._next)
 
     def _step(self, process: Process) -> None:
@@ -87,7 +93,7 @@ class Trouble:
         world = self.world
         if world.calm or not self._at_step or world.random.random() > self._at_step:
             return
-        if process.name == "heal":
+        if not self.house.begun:
             return
         if world.chance(0.5) or process.allocator is None:
             world.note(process.name, "is killed here")
@@ -189,7 +195,7 @@ class Trouble:
         keep = self.world.random.randint(0, len(stream.ids))
         self._said(f"brings the stream back with {keep} of {len(stream.ids)} entries")
         self.world.counters["stream_tail_lost"] += 1
-        stream.forget_tail(keep)
+        stream.forget_tail(keep, clock_behind=self.world.chance(0.5))
         self._resubscribe()
 
     def stream_away(self) -> None:

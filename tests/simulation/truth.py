@@ -61,7 +61,7 @@ class VirtualTruth:
         session = self._session
         try:
             session.step(f"begin batch {after_batch + 1}")
-            self._maybe_refuse(0.002)
+            self._maybe_refuse()
             batch_time = self.fence(after_batch, arrival)
             if batch_time is not None:
                 if self._world.chance(0.1):
@@ -113,7 +113,7 @@ class VirtualTruth:
             self._next_hash = batch_hash(self._hash_of(batch_no - 1), *head)
             if decided.expired or decided.claims:
                 session.step(f"write seats: {len(decided.expired)} expired, {len(decided.claims)} claimed")
-                self._maybe_refuse(0.01)
+                self._maybe_refuse()
                 expected += self._free(decided.expired, begun.batch_time)
                 expected += self._claim(decided.claims)
             session.insert("ledger_batch", batch_no, BatchRow(*head[1:], self._next_hash))
@@ -143,9 +143,9 @@ class VirtualTruth:
                 session.insert("ledger_key", (row.buyer, row.request_id), (batch_no, position))
         return b"".join(digests)
 
-    def _maybe_refuse(self, probability: float) -> None:
+    def _maybe_refuse(self) -> None:
         """What Postgres may do to any transaction."""
-        if not self._world.calm and self._world.chance(probability):
+        if self._world.wrong("serialization failure"):
             self._world.counters["serialization_failure"] += 1
             raise pg.SerializationFailure("could not serialize access")
 
@@ -236,18 +236,18 @@ class VirtualTruth:
         except psycopg.OperationalError as error:
             world.counters["outcome_unknown_not_committed"] += 1
             raise OutcomeUnknown(str(error)) from error
-        fate = 1.0 if world.calm else world.random.random()
-        if fate < 0.006:
+        fate = world.random.random() if world.wrong("commit unknown") else 1.0
+        if fate < 0.3:
             world.counters["outcome_unknown_not_committed"] += 1
             session.cut = True
             session.end()
             raise OutcomeUnknown
-        if fate < 0.012:  # on its way: it arrives, unless the backend is ended before
+        if fate < 0.6:  # on its way: it arrives, unless the backend is ended before
             session.cut = True
-            world.after(world.random.uniform(0.0, 0.5), session.commit_late)
+            world.after(world.random.uniform(0.0, 0.02), session.commit_late)
             raise OutcomeUnknown
         session.commit()
-        if fate < 0.02:
+        if fate < 1.0:
             world.counters["outcome_unknown_committed"] += 1
             session.lost()
             raise OutcomeUnknown
@@ -271,6 +271,7 @@ class VirtualTruth:
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
         if (row.epoch, row.owner) != self._owned:
+            self._world.counters["fenced"] += 1
             raise Fenced
         self._last_hash = None
         return row.batch_no == batch_no

@@ -18,6 +18,15 @@ from greenlet import getcurrent, greenlet
 
 START_US = 1_763_720_000_000_000
 SECOND = 1_000_000
+RATES: dict[str, tuple[float, ...]] = {
+    "connection cut": (0.0, 0.001, 0.004),
+    "commit unknown": (0.0, 0.02, 0.2),
+    "serialization failure": (0.0, 0.01, 0.1),
+    "append unknown": (0.0, 0.05, 0.2),
+    "read fails": (0.0, 0.002, 0.01),
+    "publication lost": (0.0, 0.05, 0.3),
+}
+"""How often what goes wrong by itself does, of the calls of that kind; each seed draws its own."""
 
 
 class Killed(BaseException):
@@ -40,6 +49,7 @@ class World:
         self.calm = False
         """No more trouble: everything is being healed."""
         self.hosts: list[Host] = []
+        self.rates = {what: self.random.choice(often) for what, often in RATES.items()}
         self.on_step: Callable[[Process], None] = lambda process: None
         self._queue: list[tuple[int, int, Any, int]] = []
         self._order = 0
@@ -76,6 +86,10 @@ class World:
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
+
+    def wrong(self, what: str) -> bool:
+        """Whether this call goes wrong; never when it is calm."""
+        return not self.calm and self.random.random() < self.rates[what]
 
     def run(self, until: Callable[[], bool]) -> None:
         """Let things happen until `until`, or until nothing is left to happen."""
