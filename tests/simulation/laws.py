@@ -111,9 +111,13 @@ def demand(sale: OnSale) -> list[str]:
 
 def _excused(sale: OnSale, finding: Finding) -> bool:
     """What DESIGN allows: see there, law 2 and law 3, and docs/simulation.md."""
-    if finding.kind == "reordered" and sale.stream.lost_late:
-        if any(arrival in sale.stream.lost for arrival in _ARRIVAL.findall(finding.story)):
+    stream = sale.stream
+    arrivals = _ARRIVAL.findall(finding.story)
+    if finding.kind == "reordered" and stream.lost_late:
+        if any(arrival in stream.lost or arrival in stream.behind for arrival in arrivals):
             return True
+    if finding.kind == "lost" and any(f"{who}'s request {key} " in finding.story for who, key in sale.people.left):
+        return any(arrival in stream.lost for arrival in arrivals)
     return _conflict_asked_again(finding)
 
 

@@ -93,7 +93,10 @@ class Client:
             self.decided(decided.frame)
             return
         if self.people.database.rows["event"][ONE].state not in ("open", "paused"):
-            self._not_on_sale(ask)
+            if decided is not None:  # its key is decided with other content; no sale, no conflict either
+                self._give_up(ask, "event_closed")
+            else:
+                self._not_on_sale(ask)
             return
         try:
             gateway.intake.submit(self.buyer, ask.request_id, ask.want.encode(), self)
@@ -130,6 +133,10 @@ class Client:
 
     def gateway_died(self, gateway: Gateway) -> None:
         if self.gateway is gateway:
+            if not self.world.calm and self.world.chance(0.25):
+                self.seen.stayed = False
+                self.people.left.update((self.buyer, request_id) for request_id in self.waiting)
+                self.waiting.clear()
             for ask in list(self.waiting.values()):
                 delay = self.world.random.uniform(0.1, 2.0)
                 self.world.after(delay, lambda ask=ask: self.ask_again(ask))
@@ -174,7 +181,8 @@ class People:
         self.clients: list[Client] = []
         self.desks = 0
         self.requests = 0
-        self.operating = False
+        self.left: set[tuple[str, str]] = set()
+        """Keys of those who left when their gateway died; what they were told stays true."""
         self.guids = [seat.guid for seat in plan.seats]
         self.buyers = [f"buyer{number}" for number in range(world.random.randint(3, 14))]
         self.pause_between = world.random.choice((0.01, 0.03, 0.1))
@@ -339,6 +347,7 @@ class People:
             self._block(process, sorted(random.sample(range(len(self.guids)), 2)), places=0)
 
     def _block(self, process: Process, seats: Sequence[int], places: int) -> None:
+        session = None
         try:
             session = self.database.connect(process)
             session.step("block by hand")
@@ -353,12 +362,20 @@ class People:
                 session.put("area", 0, session.get("area", 0)._replace(blocked=places))
             session.step("commit of the block")
             session.commit()
-            session.end()
         except psycopg.OperationalError:
             self.world.counters["block_failed"] += 1
+        if session is not None:
+            session.end()
 
 
 def all_seen(clients: Sequence[Client]) -> list[Seen]:
+    """For the checker.
+
+    A conflict is of an arrival, and a request whose append got no reply may have had two; which of them
+    its client is told does not matter, so the checker takes it for asked again.
+    """
+    for client in clients:
+        for ask in client.seen.asks:
+            if any(read_frame(frame).outcome == "conflict" for _, frame in ask.decisions):
+                ask.sent_ns.append(ask.sent_ns[-1])
     return [client.seen for client in clients]
-
-

@@ -139,11 +139,17 @@ class OnSale:
         self._rest(until_us)
 
     def _resume(self, process: Process) -> None:
-        """Opens the event again, also when a pause was on its way."""
+        """Opens the event again, also when a pause was on its way; and somebody who believes to own the
+        event though it does not learns it at its next batch."""
         while True:
-            if self.database.rows["event"][ONE].state == "paused":
-                self.people.set_state(process, EventState.OPEN)
-            process.sleep(1.0)
+            self.stream.poke()
+            for _ in range(8):
+                self._open_again(process)
+                process.sleep(1.0)
+
+    def _open_again(self, process: Process) -> None:
+        if self.database.rows["event"][ONE].state == "paused":
+            self.people.set_state(process, EventState.OPEN)
 
     def _rest(self, until_us: int) -> None:
         world = self.world

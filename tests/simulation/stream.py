@@ -36,6 +36,8 @@ class Stream:
         self.losses = 0
         self.lost: set[str] = set()
         """Arrivals of the entries it lost."""
+        self.behind: set[str] = set()
+        """Arrivals given by a clock that was behind; perhaps below those that were given before."""
         self.lost_late = False
         """Something may have kept those who wait from asking again in time for what was lost."""
         self._highest_ms = 0
@@ -62,7 +64,7 @@ class Stream:
         self.ids.append(at)
         arrival = f"{at[0]}-{at[1]}"
         if self._sequence:
-            self.lost.add(arrival)
+            self.behind.add(arrival)
         self.entries.append((arrival.encode(), [field, value]))
         for reader in self.readers:
             reader.nudge()
@@ -105,6 +107,9 @@ class Stream:
 
     def _lost(self, entries: Sequence[RawEntry]) -> None:
         self.losses += 1
+        for reader in self.readers:
+            reader.nudge()
+        self.readers.clear()
         self._sequence = 0
         self.lost.update(raw_id.decode() for raw_id, _ in entries)
         self._floor_ms = self._highest_ms + 1
@@ -140,10 +145,11 @@ class VirtualArrivals:
     def read(self, after: Arrival, *, count_max: int, block_ms: int) -> list[RawEntry]:
         self._call("stream read")
         until_us = self._world.now_us + block_ms * 1000
+        restarts = self._stream.losses
         while not (found := self._stream.above(after, count_max)) and self._world.now_us < until_us:
             self._stream.readers.append(self._process)
             self._process.park(until_us)
-            if self._stream.away:
+            if self._stream.away or self._stream.losses != restarts:
                 raise StreamUnavailable
         return found
 

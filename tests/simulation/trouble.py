@@ -155,7 +155,7 @@ class Trouble:
         return self.house.people.a_gateway()
 
     def kill_gateway(self) -> None:
-        one = self._a_gateway()
+        one = None if self.world.calm else self._a_gateway()
         if one is not None:
             self._said(f"kills {one.name}")
             self.house.stream.lost_late = True
@@ -195,7 +195,9 @@ class Trouble:
         keep = self.world.random.randint(0, len(stream.ids))
         self._said(f"brings the stream back with {keep} of {len(stream.ids)} entries")
         self.world.counters["stream_tail_lost"] += 1
-        stream.forget_tail(keep, clock_behind=self.world.chance(0.5))
+        stream.forget_tail(keep, clock_behind=self.world.chance(0.6))
+        if self.world.chance(0.5):  # who appends now, below the cursor, will not be there to ask again
+            self.world.after(self.world.random.uniform(0.1, 0.5), self.kill_gateway)
         self._resubscribe()
 
     def stream_away(self) -> None:
