@@ -20,6 +20,7 @@ import psycopg
 
 from allocator import follow, lease, loop, readahead, worker
 from allocator.decide import Ask, Row
+from allocator.intake import Sorted
 from allocator.layout import Layout
 from gateway.buyers import intake, reask
 from store import holds
@@ -202,6 +203,13 @@ def on_virtual_engines(
         here().allocator.loop = made
         return made
 
+    tell = loop.tell_repeats
+
+    def tell_repeats(*args: Any) -> Sorted:
+        told = tell(*args)
+        world.counters["repeated"] += len(told.repeats) + len(told.echoes)
+        return told
+
     async def sleep(seconds: float) -> None:
         here().sleep(seconds)
 
@@ -224,6 +232,7 @@ def on_virtual_engines(
         }),
         (lease, {"uuid4": lambda: UUID(int=world.random.getrandbits(128))}),
         (readahead, {"ThreadPoolExecutor": AtOnce}),
+        (loop, {"tell_repeats": tell_repeats}),
         (intake, {"time": clock, "random": world.random}),
         (reask, {"time": clock}),
         (holds, {"asyncio": SimpleNamespace(sleep=sleep), "random": world.random}),
@@ -235,5 +244,3 @@ def on_virtual_engines(
         logging.disable(logging.CRITICAL)
         leaving.callback(logging.disable, before)
         yield
-
-

@@ -17,7 +17,7 @@ from allocator.memory import Overlay
 from gateway.buyers.intake import Intake
 from gateway.buyers.pending import Pending
 from gateway.buyers.reask import Reask
-from store.errors import Fenced, ShortWrite
+from store.errors import ShortWrite
 from tests.simulation import statements
 from tests.simulation.allocators import CountedLoop
 from tests.simulation.postgres import ONE, Session
@@ -77,12 +77,9 @@ def _gives_up_short(self: loop.BatchLoop, asks: Sequence[Any], arrival: Any) -> 
         return []
 
 
-def _blindly(truth: VirtualTruth, batch_no: int, *, true: bool) -> bool:
-    try:
-        _COMMITTED(truth, batch_no)
-    except Fenced:
-        raise
-    return true
+def _always_committed(truth: VirtualTruth, batch_no: int) -> bool:
+    _COMMITTED(truth, batch_no)
+    return True
 
 
 def _anybodys(session: Session, values: Any, state: str, deadline: int | None) -> Any:
@@ -122,27 +119,30 @@ FAULTS: dict[str, Fault] = {
     "batch time": Fault(
         "a batch's time follows Postgres' clock backwards", _replace(VirtualTruth, "fence", _clock_as_it_is)
     ),
-    "facts consumed": Fault("facts stay when they are consumed", _replace(VirtualTruth, "_take_facts", _facts_stay)),
+    "facts consumed": Fault(
+        "facts stay when they are consumed", _replace(VirtualTruth, "_take_facts", _facts_stay)
+    ),
     "counts": Fault(
         "nobody counts what a write won", _replace(VirtualTruth, "check_counts", lambda truth, expected: None)
     ),
-    "short write": Fault("a batch that came up short is dropped", _replace(CountedLoop, "_make_true", _gives_up_short)),
+    "short write": Fault(
+        "a batch that came up short is dropped", _replace(CountedLoop, "_make_true", _gives_up_short)
+    ),
     "lost commit was none": Fault(
         "a COMMIT without reply is taken for true",
-        _replace(VirtualTruth, "committed", lambda truth, batch_no: _blindly(truth, batch_no, true=True)),
-    ),
-    "lost commit was one": Fault(
-        "a COMMIT without reply is taken for lost",
-        _replace(VirtualTruth, "committed", lambda truth, batch_no: _blindly(truth, batch_no, true=False)),
+        _replace(VirtualTruth, "committed", _always_committed),
     ),
     "dedupe": Fault("no key is ever suspected", _replace(Keys, "suspect", lambda keys, key: False)),
     "repeats": Fault(
         "nothing is looked up, everything is new",
         _replace(loop, "tell_repeats", lambda arrived, keys, look_up: Sorted(arrived.asks, arrived.gateways)),
     ),
-    "overlay": Fault("an attempt that failed stays in memory", _replace(Overlay, "discard", lambda overlay: None)),
+    "overlay": Fault(
+        "an attempt that failed stays in memory", _replace(Overlay, "discard", lambda overlay: None)
+    ),
     "appended again": Fault(
-        "what is behind the cursor is trimmed unread", _replace(loop, "undecided", lambda entries, look_up: [])
+        "what is behind the cursor is trimmed unread",
+        _replace(loop, "undecided", lambda entries, look_up: []),
     ),
     "gathering": Fault(
         "after a loss nobody waits for those who ask again",
@@ -152,9 +152,12 @@ FAULTS: dict[str, Fault] = {
         "who asks again loses the arrival that was acknowledged",
         _replace(Pending, "entry", _entry_without_first_arrival),
     ),
-    "asking the ledger": Fault("no gateway asks for what it still waits for", _replace(Reask, "turn", _turn_nothing)),
+    "asking the ledger": Fault(
+        "no gateway asks for what it still waits for", _replace(Reask, "turn", _turn_nothing)
+    ),
     "asking again": Fault(
-        "no gateway appends again what was lost", _replace(Intake, "append_again", lambda intake, pendings: None)
+        "no gateway appends again what was lost",
+        _replace(Intake, "append_again", lambda intake, pendings: None),
     ),
     "holder": Fault("anybody may pay or release a hold", _replace(statements, "_leave_active", _anybodys)),
     "pause": Fault(

@@ -14,7 +14,7 @@ from gateway.buyers.recall import DATABASE_AWAY, Recall
 from gateway.settings import Bounds
 from store import lookups
 from store.errors import OutcomeUnknown, Unavailable
-from store.wire import decode_published, decisions_channel
+from store.wire import decisions_channel, decode_published
 from store.words import Arrival
 from tests.simulation.eventloop import VirtualLoop
 from tests.simulation.postgres import ONE, Database
@@ -201,5 +201,3 @@ class Gateway:
     def end(self) -> None:
         for task in self._tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]
-
-

@@ -85,13 +85,28 @@ def restless(sale: OnSale) -> str:
     ]
     if left:
         return f"{len(left)} entries above the cursor"
-    alive = [one for one in sale.house.allocators if not one.host.dead]
+    alive = _agreeing(sale)
     if not any(one.owns for one in alive):
         return "nobody owns the event"
     for one in alive:
         if one.follower is None or _memory_of(one).batch_no != rows["cursor"][ONE].batch_no:
             return f"{one.host.name} is not at the last batch"
     return ""
+
+
+def _agreeing(sale: OnSale) -> list[Any]:
+    """Allocators that live and know who owns the event.
+
+    Whose backend could not be ended learns at its next batch that it was replaced. If its memory is paused
+    there is none: it stays in its belief, writes nothing, and is no standby.
+    """
+    owner = sale.database.rows["cursor"][ONE].owner
+    alive = [one for one in sale.house.allocators if not one.host.dead]
+    return [one for one in alive if not one.owns or one.worker.owned.owner == owner or not _paused(one)]
+
+
+def _paused(allocator: Any) -> bool:
+    return _memory_of(allocator).policy.state is EventState.PAUSED
 
 
 def demand(sale: OnSale) -> list[str]:
@@ -116,7 +131,9 @@ def _excused(sale: OnSale, finding: Finding) -> bool:
     if finding.kind == "reordered" and stream.lost_late:
         if any(arrival in stream.lost or arrival in stream.behind for arrival in arrivals):
             return True
-    if finding.kind == "lost" and any(f"{who}'s request {key} " in finding.story for who, key in sale.people.left):
+    if finding.kind == "lost" and any(
+        f"{who}'s request {key} " in finding.story for who, key in sale.people.left
+    ):
         return any(arrival in stream.lost for arrival in arrivals)
     return _conflict_asked_again(finding)
 
@@ -143,12 +160,18 @@ def truth_of(sale: OnSale) -> Truth:
         plan=sale.layout.plan,
         seats=[(seat, state, hold_id) for seat, (state, hold_id) in sorted(rows["seat"].items())],
         areas=[AreaRow(area, *row) for area, row in sorted(rows["area"].items())],
-        holds=[HoldRow(no, row.buyer, row.request_id, row.state, row.quantity) for no, row in sorted(rows["hold"].items())],
+        holds=[
+            HoldRow(no, row.buyer, row.request_id, row.state, row.quantity)
+            for no, row in sorted(rows["hold"].items())
+        ],
         hold_seats=sorted(rows["hold_seat"].items()),
         hold_areas=[(hold_id, area, count) for (hold_id, area), count in sorted(rows["hold_area"].items())],
         history=[Change(*change) for change in sale.database.history],
         ledger=[LedgerRow(*at, *row) for at, row in sorted(rows["ledger"].items())],
-        batches=[Head(no, row.epoch, row.batch_time, row.arrival, len(row.digests) // DIGEST_BYTES) for no, row in batches],
+        batches=[
+            Head(no, row.epoch, row.batch_time, row.arrival, len(row.digests) // DIGEST_BYTES)
+            for no, row in batches
+        ],
         cursor_batch_no=cursor.batch_no,
         cursor_arrival=cursor.arrival,
         facts=[(fact.kind, fact.hold_id) for fact in rows["fact"].values()],
@@ -207,13 +230,15 @@ def _memories(sale: OnSale) -> list[str]:
     """Owner and standbys know what the tables say, and every decided key."""
     found = []
     expected = _comparable(load_memory(sale.database, sale.layout)[0])
-    keys = {(row.buyer, row.request_id) for row in sale.database.rows["ledger"].values() if row.kind == "request"}
-    for one in sale.house.allocators:
-        if one.host.dead:
-            continue
+    keys = {
+        (row.buyer, row.request_id) for row in sale.database.rows["ledger"].values() if row.kind == "request"
+    }
+    for one in _agreeing(sale):
         mine = _comparable(_memory_of(one))
         for name, value in expected.items():
-            if mine[name] != value and not (sale.blocks and name in ("hold_of", "free", "seats_free", "areas_free")):
+            if mine[name] != value and not (
+                sale.blocks and name in ("hold_of", "free", "seats_free", "areas_free")
+            ):
                 found.append(f"unexplained: {one.host.name}'s {name} is {mine[name]}, the tables say {value}")
         missing = [key for key in keys if hash(key) not in one.follower.keys._hashes]
         if missing:

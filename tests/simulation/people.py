@@ -74,7 +74,9 @@ class Client:
         state = self.people.database.rows["event"][ONE].state
         gateway.sees(state)
         if again and gateway.intake.find(self.buyer, ask.request_id) is None:
-            gateway.recall.ask(self.buyer, ask.request_id, lambda *found: self._looked_up(gateway, ask, found))
+            gateway.recall.ask(
+                self.buyer, ask.request_id, lambda *found: self._looked_up(gateway, ask, found)
+            )
             return
         if not again and state not in ("open", "paused"):
             self._not_on_sale(ask)
@@ -87,7 +89,9 @@ class Client:
         except OnsaleError as error:
             self.refused(ask.request_id, error)
 
-    def _looked_up(self, gateway: Gateway, ask: Ask, found: tuple[Decided | None, OnsaleError | None]) -> None:
+    def _looked_up(
+        self, gateway: Gateway, ask: Ask, found: tuple[Decided | None, OnsaleError | None]
+    ) -> None:
         decided, _ = found
         if decided is not None and decided.want == ask.want:
             self.decided(decided.frame)
@@ -217,7 +221,10 @@ class People:
             self.stream.add(b"r", random.choice((b"not json", b'["b","r",7]', b'["b\\u0001","r",{},"g"]')))
             return
         buyer = random.choice(self.buyers)
-        if sum([len(client.waiting) for client in self.clients[-100:] if client.buyer == buyer]) >= WAITING_MAX:
+        if (
+            sum([len(client.waiting) for client in self.clients[-100:] if client.buyer == buyer])
+            >= WAITING_MAX
+        ):
             return
         self.requests += 1
         request_id = f"r{self.requests}"

@@ -89,7 +89,7 @@ class Database:
             "event": {ONE: event},
             "cursor": {ONE: CursorRow(0, None, 0, "0-0", world.now_us)},
             "lease": {ONE: LeaseRow(None, "", 0, 0)},
-            "seat": {number: ("available", None) for number in range(len(plan.seats))},
+            "seat": dict.fromkeys(range(len(plan.seats)), ("available", None)),
             "area": {number: AreaRow(area.capacity, 0, 0, 0) for number, area in enumerate(plan.areas)},
             "hold": {},
             "hold_seat": {},

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -24,6 +24,10 @@ from tests.simulation.world import SECOND, Host, Process, World
 
 HEAL_SECONDS_MAX = 120.0
 STORY_STEPS = 30
+HEALING = "no more trouble from here on"
+_LOOKS = re.compile(
+    r": (look|follow|renew|read|ask the ledger|last arrival|stream (read|info|below)|connect)"
+)
 
 
 @dataclass
@@ -42,6 +46,20 @@ class Result:
     @property
     def good(self) -> bool:
         return not self.broken
+
+    def told(self) -> list[str]:
+        """The law, the last of what led there, and how to see it again."""
+        return [
+            *self.broken[:3],
+            *self._relevant(),
+            f"again: ./run simulate --seeds 1 --seed {self.seed} --steps {self.steps}",
+        ]
+
+    def _relevant(self) -> list[str]:
+        """The last steps before all is healed, without those that only look."""
+        until = next((at for at, line in enumerate(self.story) if HEALING in line), len(self.story))
+        telling = [line for line in self.story[:until] if not _LOOKS.search(line)]
+        return telling[-STORY_STEPS:]
 
 
 @lru_cache(maxsize=64)
@@ -122,7 +140,7 @@ class OnSale:
         """No more trouble; what was stopped goes on, what is dead is started, then all comes to rest."""
         world, house = self.world, self.house
         world.calm = True
-        world.note("everybody", "no more trouble from here on")
+        world.note("everybody", HEALING)
         self.database.away_until_us = self.stream.away_until_us = 0
         self.database.poisoned.clear()
         for host in world.hosts:
@@ -170,9 +188,7 @@ def simulate(seed: int, steps: int = 1000) -> Result:
     sale = OnSale(seed, steps)
     broken = sale.run()
     world = sale.world
-    result = Result(
-        seed, min(world.steps, steps), sale.healed_steps, world.digest(), broken, world.counters
-    )
+    result = Result(seed, min(world.steps, steps), sale.healed_steps, world.digest(), broken, world.counters)
     if broken:
         result.story = [
             f"{(when - world.trace[0][0]) / SECOND:9.4f} s  {who}: {what}" for when, who, what in world.trace
@@ -181,16 +197,14 @@ def simulate(seed: int, steps: int = 1000) -> Result:
     return result
 
 
-def shrink(seed: int, steps: int, broken: Callable[[Result], bool] = lambda result: not result.good) -> Result:
-    """The shortest run of this seed that still breaks a law, by halving; one of the shortest, at least."""
-    worst, low, high = simulate(seed, steps), 1, steps
+def shrink(worst: Result) -> Result:
+    """A shorter run of this seed that still breaks a law, by halving the steps."""
+    low, high = 1, worst.steps
     while high - low > max(5, high // 20):
         middle = (low + high) // 2
-        tried = simulate(seed, middle)
-        if broken(tried):
-            worst, high = tried, middle
-        else:
+        tried = simulate(worst.seed, middle)
+        if tried.good:
             low = middle
+        else:
+            worst, high = tried, middle
     return worst
-
-

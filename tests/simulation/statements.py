@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-
 from allocator import follow, lease
 from store import events, holds
 from store.words import EventState

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import msgspec
 
 from store.errors import OutcomeUnknown, StreamMissing, StreamUnavailable
 from store.stream.port import CREATED, POKE, REQUEST, RawEntry
-from store.wire import arrival_after, arrival_order
+from store.wire import arrival_after, arrival_order, decode_entry
 from store.words import Arrival
 from tests.simulation.world import SECOND, Process, World
 
@@ -111,7 +114,11 @@ class Stream:
             reader.nudge()
         self.readers.clear()
         self._sequence = 0
-        self.lost.update(raw_id.decode() for raw_id, _ in entries)
+        for raw_id, (field, value) in entries:
+            self.lost.add(raw_id.decode())
+            if field == REQUEST:
+                with suppress(msgspec.DecodeError):
+                    self.lost.add(decode_entry(value).first_arrival)
         self._floor_ms = self._highest_ms + 1
 
     def forget_tail(self, keep: int, *, clock_behind: bool) -> None:

@@ -315,5 +315,3 @@ def known_keys(database: Database, keys: Sequence[Key]) -> dict[Key, Known]:
             row = ledger[at]
             found[key] = Known(row.input, row.arrival, row.outcome, row.result)
     return found
-
-
