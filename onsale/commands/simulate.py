@@ -27,8 +27,11 @@ STORIES_MAX = 3
 SHOWN_SEEDS_MAX = 20
 
 
+NEEDS = ("tests.simulation", "greenlet")
+
+
 class NoSimulator(OnsaleError):
-    """The simulator lives with the tests, which are not here. Run it from a checkout of onsale."""
+    """The simulator is part of the tests. Run it from a checkout of onsale, after a ./run test."""
 
     def __init__(self) -> None:
         super().__init__(type(self).__doc__)
@@ -43,7 +46,7 @@ def simulate(
     file: Annotated[Path | None, typer.Option("--json", help="Write the results to this file.")] = None,
 ) -> None:
     """Run on-sales in virtual time where everything goes wrong, and demand every law of each."""
-    if importlib.util.find_spec("tests") is None or importlib.util.find_spec("tests.simulation") is None:
+    if not all(map(_is_here, NEEDS)):
         raise NoSimulator
     began = time.perf_counter()
     results = _run(range(seed, seed + seeds), steps)
@@ -52,6 +55,13 @@ def simulate(
         file.write_text(json.dumps(summary, indent=1) + "\n")
     _show(summary)
     raise typer.Exit(0 if summary["passed"] else 1)
+
+
+def _is_here(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package that is not here either
+        return False
 
 
 def _run(seeds: range, steps: int) -> list[Result]:

@@ -78,7 +78,7 @@ class Allocator:
 class CountedLoop(loop.BatchLoop):
     """The real loop; its rare paths are counted."""
 
-    counters: Counter[str] = Counter()
+    counters: Counter[str]
     _making = 0
 
     def attend(self) -> None:
@@ -203,10 +203,10 @@ def on_virtual_engines(
         here().allocator.loop = made
         return made
 
-    tell = loop.tell_repeats
+    tell: Any = vars(loop)["tell_repeats"]
 
     def tell_repeats(*args: Any) -> Sorted:
-        told = tell(*args)
+        told: Sorted = tell(*args)
         world.counters["repeated"] += len(told.repeats) + len(told.echoes)
         return told
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -102,7 +103,11 @@ def _agreeing(sale: OnSale) -> list[Any]:
     """
     owner = sale.database.rows["cursor"][ONE].owner
     alive = [one for one in sale.house.allocators if not one.host.dead]
-    return [one for one in alive if not one.owns or one.worker.owned.owner == owner or not _paused(one)]
+    return [one for one in alive if not one.owns or _right_of(one) == owner or not _paused(one)]
+
+
+def _right_of(allocator: Any) -> Any:
+    return allocator.worker.owned.owner
 
 
 def _paused(allocator: Any) -> bool:
@@ -128,9 +133,9 @@ def _excused(sale: OnSale, finding: Finding) -> bool:
     """What DESIGN allows: see there, law 2 and law 3, and docs/simulation.md."""
     stream = sale.stream
     arrivals = _ARRIVAL.findall(finding.story)
-    if finding.kind == "reordered" and stream.lost_late:
-        if any(arrival in stream.lost or arrival in stream.behind for arrival in arrivals):
-            return True
+    late = any(arrival in stream.lost or arrival in stream.behind for arrival in arrivals)
+    if finding.kind == "reordered" and stream.lost_late and late:
+        return True
     if finding.kind == "lost" and any(
         f"{who}'s request {key} " in finding.story for who, key in sale.people.left
     ):
@@ -213,17 +218,14 @@ def _replay(sale: OnSale) -> list[str]:
         except (AssertionError, KeyError) as error:
             return [f"unexplained: batch {batch.batch_no} cannot be decided again: {error!r}"]
         if again != batch.rows:
-            both = next(pair for pair in zip(batch.rows, [*again, None], strict=False) if pair[0] != pair[1])
-            return [f"unexplained: batch {batch.batch_no} says {both[0]}, decided again {both[1]}"]
+            said, other = next(pair for pair in zip_longest(batch.rows, again) if pair[0] != pair[1])
+            return [f"unexplained: batch {batch.batch_no} says {said}, decided again {other}"]
     return [f"doubled: fact {fact} was consumed {times} times" for fact, times in facts.items() if times > 1]
 
 
 def _memory_of(allocator: Any) -> Memory:
-    if allocator.owns and allocator.loop is not None:
-        memory: Memory = allocator.loop.memory
-        return memory
-    memory = allocator.follower.memory
-    return memory
+    owns = allocator.owns and allocator.loop is not None
+    return cast("Memory", allocator.loop.memory if owns else allocator.follower.memory)
 
 
 def _memories(sale: OnSale) -> list[str]:

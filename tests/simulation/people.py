@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -143,7 +144,7 @@ class Client:
                 self.waiting.clear()
             for ask in list(self.waiting.values()):
                 delay = self.world.random.uniform(0.1, 2.0)
-                self.world.after(delay, lambda ask=ask: self.ask_again(ask))
+                self.world.after(delay, partial(self.ask_again, ask))
 
     # --- what a gateway says (`gateway.buyers.pending.Waiter`) ---
 

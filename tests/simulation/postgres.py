@@ -7,6 +7,7 @@ again after the wait, as an UPDATE's WHERE is. Constraints hold whatever the sta
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import psycopg
@@ -269,7 +270,9 @@ class Session:
                 else:
                     rows[key] = value
         now = database.clock()
-        database.history.extend([(seat, now, *rest) for seat, *rest in self.pending_history])
+        database.history.extend(
+            [(seat, now, state, hold_id, by) for seat, state, hold_id, by in self.pending_history]
+        )
         self._end_transaction()
 
     def commit_late(self) -> None:
@@ -309,7 +312,6 @@ def time_out_idle(host: Host, database: Database) -> None:
 
     for session in list(database.backends.values()):
         if session.process.host is host and session.idle_in_transaction:
-            at = session.transaction
             database.world.after(
-                IDLE_IN_TRANSACTION_SECONDS, lambda session=session, at=at: after_timeout(session, at)
+                IDLE_IN_TRANSACTION_SECONDS, partial(after_timeout, session, session.transaction)
             )

@@ -36,7 +36,7 @@ def end_backend(session: Session, owner: Any) -> None:
     row: LeaseRow = session.get("lease", ONE)
     backend = session.database.backends.get(row.backend)
     if row.owner == owner and backend is not None and backend is not session:
-        if not session.world.calm and session.world.chance(0.1):
+        if session.world.wrong("backend does not end"):
             session.world.counters["backend_not_ended"] += 1
         else:
             session.world.counters["backend_ended"] += 1

@@ -47,7 +47,7 @@ class Stream:
         self._floor_ms = 0
         """After a loss the clock is at least where it was: no id is given twice (docs/simulation.md)."""
         self._sequence = 0
-        """The first sequence number of a millisecond; tells ids of a server whose clock is behind from earlier ones."""
+        """The first sequence number of a millisecond: tells ids of a late clock from those given before."""
 
     @property
     def away(self) -> bool:

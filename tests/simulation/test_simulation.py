@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -96,6 +97,6 @@ def test_a_path_that_was_never_taken_fails_a_large_simulation():
 
 
 def test_without_the_tests_folder_the_command_says_so(monkeypatch):
-    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(command.NoSimulator, match="Run it from a checkout of onsale"):
         command.simulate(seeds=1, seed=1, steps=100, file=None)

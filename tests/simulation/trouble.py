@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import Any
 
 from tests.simulation.allocators import Allocator
 from tests.simulation.gateways import Gateway
@@ -11,7 +12,7 @@ from tests.simulation.postgres import ONE, Database, time_out_idle
 from tests.simulation.stream import Stream
 from tests.simulation.world import SECOND, Host, Killed, Process, World
 
-Happening = Callable[[], None]
+Happening = Any
 
 
 class House:
@@ -53,7 +54,7 @@ class House:
 class Trouble:
     """Lets things go wrong until the world is calm."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: House, only: Sequence[str] = ()) -> None:
         self.house = house
         self.world = world = house.world
         random = world.random
@@ -76,6 +77,8 @@ class Trouble:
             self.poison,
         ]
         self._mix = random.sample(everything, random.randint(2, len(everything)))
+        if only:
+            self._mix = [happening for happening in everything if happening.__name__ in only]
         self._pause_seconds = random.choice((0.5, 1.5, 4.0))
         self._at_step = random.choice((0.0, 0.002, 0.006))
         world.on_step = self._step
@@ -109,9 +112,9 @@ class Trouble:
     def _again(self, host: Host) -> None:
         """Whoever runs such processes starts another one."""
         if host.name.startswith("allocator"):
-            self.world.after(self.world.random.uniform(0.2, 4.0), lambda: self._start_allocator())
+            self.world.after(self.world.random.uniform(0.2, 4.0), self._start_allocator)
         elif host.name.startswith("gateway"):
-            self.world.after(self.world.random.uniform(0.1, 2.0), lambda: self._start_gateway())
+            self.world.after(self.world.random.uniform(0.1, 2.0), self._start_gateway)
 
     def _start_allocator(self) -> None:
         if not self.world.calm:
@@ -134,7 +137,7 @@ class Trouble:
     def _an_allocator(self) -> Allocator | None:
         alive = [one for one in self.house.allocators if not one.host.dead and not one.host.stopped]
         owners = [one for one in alive if one.owns]
-        return self.world.random.choice(owners if owners and self.world.chance(0.7) else alive or [None])  # type: ignore[list-item]
+        return self.world.random.choice(owners if owners and self.world.chance(0.7) else alive or [None])
 
     def kill_allocator(self) -> None:
         one = self._an_allocator()

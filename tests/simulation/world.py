@@ -10,11 +10,12 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import blake2b
 from random import Random
 from typing import Any
 
-from greenlet import getcurrent, greenlet
+from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
 START_US = 1_763_720_000_000_000
 SECOND = 1_000_000
@@ -25,6 +26,7 @@ RATES: dict[str, tuple[float, ...]] = {
     "append unknown": (0.0, 0.05, 0.2),
     "read fails": (0.0, 0.002, 0.01),
     "publication lost": (0.0, 0.05, 0.3),
+    "backend does not end": (0.0, 0.1, 0.5),
 }
 """How often what goes wrong by itself does, of the calls of that kind; each seed draws its own."""
 
@@ -171,9 +173,10 @@ class Process:
 
     def _run(self) -> None:
         try:
-            self._work(self)
-        except Killed:
-            pass
+            with suppress(Killed):
+                self._work(self)
+        except Exception as error:
+            self.world.broken.append(f"{self.name} stopped: {error!r}")
 
     def wake(self, token: int) -> None:
         """Go on, unless something else woke it before, or it is dead; later when it is stopped."""
@@ -203,7 +206,7 @@ class Process:
         self.world.wake_at(self.world.now_us + self.world.latency_us(), self)
 
     def step(self, what: str) -> None:
-        """About to do something others can see. Returns when it is done; raises `Killed` instead of doing it."""
+        """About to do something others can see: returns when its time has come, or raises `Killed`."""
         if self.host.dead:
             raise Killed
         self.park(self.world.now_us + self.world.latency_us())
