@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -183,6 +183,8 @@ class People:
         self.stream = stream
         self.plan = plan
         self.gateways: list[Gateway] = []
+        self.newcomer: Callable[[], None] = lambda: None
+        """Starts one more allocator, if there are few."""
         self.clients: list[Client] = []
         self.desks = 0
         self.requests = 0
@@ -320,7 +322,9 @@ class People:
             elif kind < 0.62:
                 self.set_state(process, EventState.CLOSED)
             else:
-                ttl, most = random.choice((None, 3, 8)), random.choice((None, 2, 4, 9))
+                ttl, most = random.choice((None, 3, 4, 8)), random.choice((None, 2, 4, 9))
+                if self.world.chance(0.5):  # somebody loads memory between the change and its batch
+                    self.world.after(random.uniform(0.0, 0.006), self.newcomer)
                 self._change(process, events.set_policy, hold_ttl_seconds=ttl, seats_per_buyer_max=most)
 
     def set_state(self, process: Process, state: EventState) -> bool:

@@ -13,6 +13,7 @@ from tests.simulation.stream import Stream
 from tests.simulation.world import SECOND, Host, Killed, Process, World
 
 Happening = Any
+ALLOCATORS_MAX = 4
 
 
 class House:
@@ -25,6 +26,7 @@ class House:
         self.people = people
         self.allocators: list[Allocator] = []
         self.gateways = people.gateways
+        people.newcomer = self.start_newcomer
         self._started = 0
 
     @property
@@ -37,6 +39,12 @@ class House:
         allocator = Allocator(self.world, self.database, f"allocator {self._started}")
         self.allocators.append(allocator)
         return allocator
+
+    def start_newcomer(self) -> None:
+        """One more standby, as when somebody adds a worker."""
+        alive = [one for one in self.allocators if not one.host.dead]
+        if len(alive) < ALLOCATORS_MAX and not self.world.calm:
+            self.start_allocator()
 
     def start_gateway(self) -> Gateway:
         self._started += 1
