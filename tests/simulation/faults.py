@@ -1,0 +1,195 @@
+"""Guards taken out on purpose: with any of these, the simulation must find a broken law.
+
+`FAULTS` names each: what is broken, and how to break it. `caught_by(name)` tries seeds until one notices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+from allocator import loop
+from allocator.intake import Sorted
+from allocator.keys import Keys
+from allocator.memory import Overlay
+from gateway.buyers.intake import Intake
+from gateway.buyers.pending import Pending
+from gateway.buyers.reask import Reask
+from store.errors import ShortWrite
+from store.words import Arrival
+from tests.simulation import statements
+from tests.simulation.allocators import CountedLoop
+from tests.simulation.postgres import ONE, Session
+from tests.simulation.run import Focus, Result, simulate
+from tests.simulation.truth import VirtualTruth
+
+Break = Callable[[], AbstractContextManager[Any]]
+
+
+class Fault(NamedTuple):
+    """A guard that can be taken out."""
+
+    story: str
+    broken: Break
+    focus: Focus | None = None
+    """What to let go wrong, where any trouble would take long to meet the guard."""
+
+
+def _no_fence(truth: VirtualTruth, after_batch: int, arrival: Arrival) -> int:
+    session = truth._session
+    session.lock("cursor", ONE)
+    row = session.get("cursor", ONE)
+    now = max(row.batch_time, session.database.clock())
+    session.put("cursor", ONE, row._replace(batch_no=after_batch + 1, arrival=str(arrival), batch_time=now))
+    return int(now)
+
+
+def _no_epoch_in_fence(truth: VirtualTruth, after_batch: int, arrival: Arrival) -> int | None:
+    row = truth._session.database.rows["cursor"][ONE]
+    return None if row.batch_no != after_batch else _no_fence(truth, after_batch, arrival)
+
+
+def _clock_as_it_is(truth: VirtualTruth, after_batch: int, arrival: Arrival) -> int | None:
+    if _FENCE(truth, after_batch, arrival) is None:
+        return None
+    session = truth._session
+    now = session.database.clock()
+    session.put("cursor", ONE, session.get("cursor", ONE)._replace(batch_time=now))
+    return now
+
+
+def _facts_stay(truth: VirtualTruth) -> list[Any]:
+    facts = _TAKE_FACTS(truth)
+    truth._session.pending.pop("fact", None)
+    return facts
+
+
+def _gives_up_short(self: loop.BatchLoop, asks: Sequence[Any], arrival: Any) -> list[Any]:
+    try:
+        return self._attempt(asks, arrival)
+    except ShortWrite:
+        return []
+
+
+def _always_committed(truth: VirtualTruth, batch_no: int) -> bool:
+    _COMMITTED(truth, batch_no)
+    return True
+
+
+def _anybodys(session: Session, values: Any, state: str, deadline: int | None) -> Any:
+    row = session.get("hold", values["hold"])
+    mine = dict(values) if row is None else {**values, "buyer": row.buyer}
+    return _LEAVE_ACTIVE(session, mine, state, deadline)
+
+
+def _entry_without_first_arrival(pending: Pending, gateway: str) -> bytes:
+    kept, pending.first_arrival = pending.first_arrival, ""
+    try:
+        return _ENTRY(pending, gateway)
+    finally:
+        pending.first_arrival = kept
+
+
+async def _turn_nothing(reask: Reask) -> None:
+    reask._intake.refuse_stale()
+
+
+def _replace(owner: Any, name: str, by: Any) -> Break:
+    return lambda: patch.object(owner, name, by)
+
+
+STALE_OWNERS = Focus(("stop_allocator", "kill_allocator"), {"backend does not end": 1.0})
+LOST_STREAMS = Focus(("wipe_stream",))
+OLDER_STREAMS = Focus(("older_file",))
+JUMPING_CLOCKS = Focus(("postgres_clock_jumps",))
+
+
+_FENCE, _TAKE_FACTS, _COMMITTED = VirtualTruth.fence, VirtualTruth._take_facts, VirtualTruth.committed
+_LEAVE_ACTIVE, _ENTRY = statements._leave_active, Pending.entry
+
+FAULTS: dict[str, Fault] = {
+    "fence": Fault(
+        "the fence lets every owner write", _replace(VirtualTruth, "fence", _no_fence), STALE_OWNERS
+    ),
+    "fence epoch": Fault(
+        "the fence compares the batch number alone",
+        _replace(VirtualTruth, "fence", _no_epoch_in_fence),
+        STALE_OWNERS,
+    ),
+    "batch time": Fault(
+        "a batch's time follows Postgres' clock backwards",
+        _replace(VirtualTruth, "fence", _clock_as_it_is),
+        JUMPING_CLOCKS,
+    ),
+    "facts consumed": Fault(
+        "facts stay when they are consumed", _replace(VirtualTruth, "_take_facts", _facts_stay)
+    ),
+    "counts": Fault(
+        "nobody counts what a write won", _replace(VirtualTruth, "check_counts", lambda truth, expected: None)
+    ),
+    "short write": Fault(
+        "a batch that came up short is dropped", _replace(CountedLoop, "_make_true", _gives_up_short)
+    ),
+    "lost commit was none": Fault(
+        "a COMMIT without reply is taken for true",
+        _replace(VirtualTruth, "committed", _always_committed),
+    ),
+    "dedupe": Fault("no key is ever suspected", _replace(Keys, "suspect", lambda keys, key: False)),
+    "repeats": Fault(
+        "nothing is looked up, everything is new",
+        _replace(loop, "tell_repeats", lambda arrived, keys, look_up: Sorted(arrived.asks, arrived.gateways)),
+    ),
+    "overlay": Fault(
+        "an attempt that failed stays in memory", _replace(Overlay, "discard", lambda overlay: None)
+    ),
+    "appended again": Fault(
+        "what is behind the cursor is trimmed unread",
+        _replace(loop, "undecided", lambda entries, look_up: []),
+        OLDER_STREAMS,
+    ),
+    "gathering": Fault(
+        "after a loss nobody waits for those who ask again",
+        _replace(CountedLoop, "_gather", lambda this, entries: entries),
+        LOST_STREAMS,
+    ),
+    "first arrival": Fault(
+        "who asks again loses the arrival that was acknowledged",
+        _replace(Pending, "entry", _entry_without_first_arrival),
+        LOST_STREAMS,
+    ),
+    "asking the ledger": Fault(
+        "no gateway asks for what it still waits for", _replace(Reask, "turn", _turn_nothing)
+    ),
+    "asking again": Fault(
+        "no gateway appends again what was lost",
+        _replace(Intake, "append_again", lambda intake, pendings: None),
+        LOST_STREAMS,
+    ),
+    "holder": Fault("anybody may pay or release a hold", _replace(statements, "_leave_active", _anybodys)),
+    "pause": Fault(
+        "a batch whose facts pause the event decides its requests all the same",
+        _replace(loop, "_pauses", lambda facts: False),
+    ),
+    "lost time": Fault(
+        "after a pause memory does not give the lost time back",
+        lambda: patch.object(Overlay, "_rebuild_expiries", _forget_extended),
+    ),
+}
+
+
+def _forget_extended(overlay: Overlay) -> None:
+    for hold, extend_us in overlay._extended:
+        hold.expires_at -= extend_us
+    overlay._extended.clear()
+
+
+def caught_by(name: str, seeds: Sequence[int], steps: int = 1000) -> Result | None:
+    """The first run of these seeds that notices the fault, or None."""
+    with FAULTS[name].broken():
+        for seed in seeds:
+            result = simulate(seed, steps, FAULTS[name].focus)
+            if not result.good:
+                return result
+    return None

@@ -1,0 +1,267 @@
+"""Every law, demanded of a run that has come to rest; and what each COMMIT must keep.
+
+`bench.checker` judges tables, order and what clients saw, by arithmetic of its own; here are the rest:
+the ledger decided again, memories that agree, everything at rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from allocator.follow import decode_fact
+from allocator.memory import Memory
+from allocator.replay import Batch, decide_again
+from allocator.wishes import Wishes
+from bench.checker import judge
+from bench.evidence import AreaRow, Change, Finding, HoldRow, LedgerRow, Truth
+from bench.evidence import Batch as Head
+from store.ledger import DIGEST_BYTES, GENESIS, batch_hash, row_digest
+from store.stream.port import REQUEST
+from store.wire import arrival_order
+from store.words import Arrival, EventState, Policy
+from tests.allocator.house import snapshot
+from tests.simulation.gateways import EVENT
+from tests.simulation.load import load_memory
+from tests.simulation.people import all_seen
+from tests.simulation.postgres import ONE, Database, Session
+from tests.simulation.world import World
+
+if TYPE_CHECKING:
+    from tests.simulation.run import OnSale
+
+
+_ARRIVAL = re.compile(r"\d+-\d+")
+
+
+class OnCommit:
+    """Looks at each transaction before it becomes true."""
+
+    def __init__(self, database: Database, world: World) -> None:
+        self._database = database
+        self._world = world
+
+    def __call__(self, session: Session) -> None:
+        changes = session.pending
+        for batch_no, batch in changes.get("ledger_batch", {}).items():
+            before = self._database.rows["cursor"][ONE]
+            if batch.epoch != before.epoch:
+                self._broken(f"batch {batch_no} of epoch {batch.epoch} was written in epoch {before.epoch}")
+            if batch_no != before.batch_no + 1:
+                self._broken(f"batch {batch_no} follows batch {before.batch_no}")
+            if batch.batch_time < before.batch_time:
+                self._broken(f"time went backwards in batch {batch_no}")
+        for area, row in changes.get("area", {}).items():
+            if min(row[1:]) < 0 or sum(row[1:]) > row.capacity:
+                self._broken(f"area {area} counts {row}")
+
+    def _broken(self, story: str) -> None:
+        self._world.note("law", story)
+        self._world.broken.append(story)
+
+
+def restless(sale: OnSale) -> str:
+    """What has not come to rest, or nothing."""
+    rows = sale.database.rows
+    if rows["fact"]:
+        return f"{len(rows['fact'])} facts are not consumed"
+    waiting = [(client.buyer, *client.waiting) for client in sale.people.clients if client.waiting]
+    if waiting:
+        return f"{len(waiting)} clients wait: {waiting[:3]}"
+    active = [hold_id for hold_id, row in rows["hold"].items() if row.state == "active"]
+    if active:
+        return f"holds {active[:3]} have not run out"
+    undecided = [len(one.intake.undecided) for one in sale.house.gateways if not one.host.dead]
+    if any(undecided):
+        return f"gateways wait for {undecided} decisions"
+    cursor = arrival_order(rows["cursor"][ONE].arrival)
+    left = [
+        raw_id
+        for at, (raw_id, fields) in zip(sale.stream.ids, sale.stream.entries, strict=True)
+        if fields[0] == REQUEST and at > cursor
+    ]
+    if left:
+        return f"{len(left)} entries above the cursor"
+    alive = _agreeing(sale)
+    if not any(one.owns for one in alive):
+        return "nobody owns the event"
+    for one in alive:
+        if one.follower is None or _memory_of(one).batch_no != rows["cursor"][ONE].batch_no:
+            return f"{one.host.name} is not at the last batch"
+    return ""
+
+
+def _agreeing(sale: OnSale) -> list[Any]:
+    """Allocators that live and know who owns the event.
+
+    Whose backend could not be ended learns at its next batch that it was replaced. If its memory is paused
+    there is none: it stays in its belief, writes nothing, and is no standby.
+    """
+    owner = sale.database.rows["cursor"][ONE].owner
+    alive = [one for one in sale.house.allocators if not one.host.dead]
+    return [one for one in alive if not one.owns or _right_of(one) == owner or not _paused(one)]
+
+
+def _right_of(allocator: Any) -> Any:
+    return allocator.worker.owned.owner
+
+
+def _paused(allocator: Any) -> bool:
+    return _memory_of(allocator).policy.state is EventState.PAUSED
+
+
+def demand(sale: OnSale) -> list[str]:
+    """The laws that do not hold."""
+    findings = judge(all_seen(sale.people.clients), truth_of(sale))
+    found = [f"{finding.kind}: {finding.story}" for finding in findings if not _excused(sale, finding)]
+    unrest = restless(sale)
+    if unrest:
+        found.append(f"it did not come to rest: {unrest}")
+    found.extend(_chain(sale))
+    if not sale.blocks:
+        found.extend(_replay(sale))
+    if not unrest:
+        found.extend(_memories(sale))
+    return found
+
+
+def _excused(sale: OnSale, finding: Finding) -> bool:
+    """What DESIGN allows: see there, law 2 and law 3, and docs/simulation.md."""
+    stream = sale.stream
+    arrivals = _ARRIVAL.findall(finding.story)
+    late = any(arrival in stream.lost or arrival in stream.behind for arrival in arrivals)
+    if finding.kind == "reordered" and stream.lost_late and late:
+        return True
+    if finding.kind == "lost" and any(
+        f"{who}'s request {key} " in finding.story for who, key in sale.people.left
+    ):
+        return any(arrival in stream.lost for arrival in arrivals)
+    return _conflict_asked_again(finding)
+
+
+def _conflict_asked_again(finding: Finding) -> bool:
+    """A conflict is the same answer however often it is given, but not always from one row.
+
+    Appended again after its answer was lost, it is written again under the same arrival; and a gateway
+    that finds its key with other content says so itself, even if the stream has lost the entry.
+    """
+    twice = finding.kind == "doubled" and " conflict) has the arrival of" in finding.story
+    later = finding.kind == "reordered" and " conflict) was decided after" in finding.story
+    by_gateway = finding.kind == "unexplained" and '"outcome":"conflict"' in finding.story
+    return twice or later or by_gateway
+
+
+def truth_of(sale: OnSale) -> Truth:
+    """The virtual tables as the checker reads the real ones."""
+    rows = sale.database.rows
+    batches = sorted(rows["ledger_batch"].items())
+    cursor = rows["cursor"][ONE]
+    return Truth(
+        slug=EVENT,
+        plan=sale.layout.plan,
+        seats=[(seat, state, hold_id) for seat, (state, hold_id) in sorted(rows["seat"].items())],
+        areas=[AreaRow(area, *row) for area, row in sorted(rows["area"].items())],
+        holds=[
+            HoldRow(no, row.buyer, row.request_id, row.state, row.quantity)
+            for no, row in sorted(rows["hold"].items())
+        ],
+        hold_seats=sorted(rows["hold_seat"].items()),
+        hold_areas=[(hold_id, area, count) for (hold_id, area), count in sorted(rows["hold_area"].items())],
+        history=[Change(*change) for change in sale.database.history],
+        ledger=[LedgerRow(*at, *row) for at, row in sorted(rows["ledger"].items())],
+        batches=[
+            Head(no, row.epoch, row.batch_time, row.arrival, len(row.digests) // DIGEST_BYTES)
+            for no, row in batches
+        ],
+        cursor_batch_no=cursor.batch_no,
+        cursor_arrival=cursor.arrival,
+        facts=[(fact.kind, fact.hold_id) for fact in rows["fact"].values()],
+    )
+
+
+def _batches(sale: OnSale) -> list[Batch]:
+    rows = sale.database.rows
+    by_batch: dict[int, list[Any]] = {}
+    for (batch_no, _), row in sorted(rows["ledger"].items()):
+        by_batch.setdefault(batch_no, []).append(row)
+    return [
+        Batch(no, row.epoch, row.batch_time, Arrival(row.arrival), row.code_version, row.digests, row.hash,
+              by_batch.get(no, []), list(range(len(by_batch.get(no, [])))))
+        for no, row in sorted(rows["ledger_batch"].items())
+    ]  # fmt: skip
+
+
+def _chain(sale: OnSale) -> list[str]:
+    """Each batch's hash follows from the one before and from its rows."""
+    before = GENESIS
+    for batch in _batches(sale):
+        digests = b"".join([row_digest(row) for row in batch.rows])
+        head = (batch.batch_no, batch.epoch, batch.batch_time, batch.arrival, batch.code_version)
+        if digests != batch.digests or batch_hash(before, *head, digests) != batch.hash:
+            return [f"unexplained: the hash of batch {batch.batch_no} does not follow"]
+        before = batch.hash
+    return []
+
+
+def _replay(sale: OnSale) -> list[str]:
+    """The ledger, decided again, gives the same answers; each fact is consumed once."""
+    memory, wishes = Memory(sale.layout, Policy(EventState.DRAFT)), Wishes(sale.layout)
+    facts: Counter[int] = Counter()
+    for batch in _batches(sale):
+        facts.update(decode_fact(row.input).fact for row in batch.rows if row.kind == "fact")
+        try:
+            again = decide_again(memory, wishes, batch)
+        except (AssertionError, KeyError) as error:
+            return [f"unexplained: batch {batch.batch_no} cannot be decided again: {error!r}"]
+        if again != batch.rows:
+            said, other = next(pair for pair in zip_longest(batch.rows, again) if pair[0] != pair[1])
+            return [f"unexplained: batch {batch.batch_no} says {said}, decided again {other}"]
+    return [f"doubled: fact {fact} was consumed {times} times" for fact, times in facts.items() if times > 1]
+
+
+def _memory_of(allocator: Any) -> Memory:
+    owns = allocator.owns and allocator.loop is not None
+    return cast("Memory", allocator.loop.memory if owns else allocator.follower.memory)
+
+
+def _memories(sale: OnSale) -> list[str]:
+    """Owner and standbys know what the tables say, and every decided key."""
+    found = []
+    expected = _comparable(load_memory(sale.database, sale.layout)[0])
+    keys = {
+        (row.buyer, row.request_id) for row in sale.database.rows["ledger"].values() if row.kind == "request"
+    }
+    for one in _agreeing(sale):
+        mine = _comparable(_memory_of(one))
+        for name, value in expected.items():
+            if mine[name] != value and not (
+                sale.blocks and name in ("hold_of", "free", "seats_free", "areas_free")
+            ):
+                found.append(f"unexplained: {one.host.name}'s {name} is {mine[name]}, the tables say {value}")
+        missing = [key for key in keys if hash(key) not in one.follower.keys._hashes]
+        if missing:
+            found.append(f"unexplained: {one.host.name} does not know the keys {sorted(missing)[:3]}")
+    return found
+
+
+def _comparable(memory: Memory) -> dict[str, Any]:
+    looked_at = snapshot(memory)
+    looked_at["policy"] = msgspec.structs.replace(looked_at["policy"], holds_extended_us=0)
+    del looked_at["reflected"]  # facts that a load has seen; of no meaning once they are consumed
+    return looked_at
+
+
+def counted(sale: OnSale) -> Counter[str]:
+    """Rare paths, by what the ledger says of them."""
+    counters: Counter[str] = Counter()
+    for row in sale.database.rows["ledger"].values():
+        counters[str(row.kind)] += row.kind != "request"
+        if row.kind == "request":
+            counters[str(row.outcome)] += 1
+            counters["alert_invalid"] += row.result == '{"reason":"undecidable"}'
+            counters["unreadable"] += row.result == '{"reason":"unreadable"}'
+    return counters

@@ -1,0 +1,58 @@
+"""Memory from the virtual tables, as `allocator.load` reads it from the real ones."""
+
+from __future__ import annotations
+
+from allocator.keys import Keys
+from allocator.layout import Layout
+from allocator.memory import BLOCKED, Hold, Memory
+from allocator.ports import Cursor
+from store.words import Arrival, EventState, HoldId, Micros, Policy
+from tests.simulation.postgres import ONE, CursorRow, Database, EventRow
+
+
+def policy_of(event: EventRow) -> Policy:
+    paused_at = None if event.paused_at is None else Micros(event.paused_at)
+    return Policy(EventState(event.state), event.hold_ttl_seconds, event.seats_per_buyer_max, paused_at)
+
+
+def load_memory(database: Database, layout: Layout) -> tuple[Memory, Cursor]:
+    """The committed state and where it stands, in one snapshot."""
+    rows = database.rows
+    memory = Memory(layout, policy_of(rows["event"][ONE]))
+    cursor: CursorRow = rows["cursor"][ONE]
+    memory.batch_no, memory.batch_time = cursor.batch_no, cursor.batch_time
+    for seat, (state, hold_id) in rows["seat"].items():
+        if state != "available":
+            memory.hold_of[seat] = BLOCKED if hold_id is None else hold_id
+            memory.free[layout.slot_of[seat]] = 0
+            memory.seats_free -= 1
+    _holds(database, memory)
+    for area, row in rows["area"].items():
+        memory.areas_free[area] = row.capacity - row.held - row.sold - row.blocked
+    memory.reflected = frozenset(rows["fact"])
+    return memory, Cursor(cursor.epoch, cursor.batch_no, Arrival(cursor.arrival))
+
+
+def _holds(database: Database, memory: Memory) -> None:
+    rows = database.rows
+    seats: dict[int, list[int]] = {}
+    for seat, hold_id in sorted(rows["hold_seat"].items()):
+        seats.setdefault(hold_id, []).append(seat)
+    areas: dict[int, list[tuple[int, int]]] = {}
+    for (hold_id, area), quantity in sorted(rows["hold_area"].items()):
+        areas.setdefault(hold_id, []).append((area, quantity))
+    counts = memory.count_by_buyer
+    for hold_id, row in rows["hold"].items():
+        if row.state in ("active", "paid"):
+            counts[row.buyer] = counts.get(row.buyer, 0) + row.quantity
+            if row.state == "active":
+                hold = Hold(
+                    row.buyer, tuple(seats.get(hold_id, ())), tuple(areas.get(hold_id, ())), row.expires_at
+                )
+                memory.put(HoldId(hold_id), hold)
+
+
+def load_keys(database: Database) -> Keys:
+    """Every decided key."""
+    rows = database.rows["ledger"].values()
+    return Keys((row.buyer, row.request_id) for row in rows if row.kind == "request")

@@ -1,0 +1,69 @@
+"""Rare paths: what a simulation of many on-sales must have seen, or it proves less than it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ENOUGH_SEEDS = 200
+"""From so many on-sales on, a path that must be taken and was not is a failure."""
+
+PATHS: dict[str, str] = {
+    "held": "requests that got a hold",
+    "taken": "refused, somebody has it",
+    "sold_out": "refused, nothing left that fits",
+    "limit_reached": "refused, too many for one buyer",
+    "conflict": "a key used again with other content",
+    "repeated": "a key asked again and answered as it was",
+    "invalid": "what cannot be decided",
+    "unreadable": "entries that cannot be read",
+    "closed": "asked after the sale was closed",
+    "confirm": "holds paid",
+    "release": "holds given back",
+    "desk_hold_not_found": "somebody tried to change another one's hold",
+    "expired": "holds that ran out",
+    "event_changed": "pauses, resumptions, new rules, closings",
+    "paused_meanwhile": "a batch that found the event paused",
+    "killed": "processes killed",
+    "stopped": "processes stopped, and gone on later",
+    "gateway_killed": "gateways killed",
+    "takeover": "takeovers of the event",
+    "backend_ended": "an old owner's backend ended",
+    "fenced": "owners that found themselves replaced",
+    "lock_wait": "transactions that waited for another one's row",
+    "serialization_failure": "transactions refused by Postgres",
+    "short_write": "writes that won fewer rows than decided",
+    "redone": "batches decided again",
+    "halved": "batches halved",
+    "alert_invalid": "requests that could not be decided alone",
+    "reloaded": "memory read anew in the middle of a batch",
+    "outcome_unknown_committed": "a COMMIT whose reply was lost",
+    "outcome_unknown_not_committed": "a COMMIT that was lost itself",
+    "outcome_unknown_committed_late": "a COMMIT that arrived after it was given up",
+    "append_unknown_done": "an append whose reply was lost",
+    "append_unknown_late": "an append that arrived after it was given up",
+    "append_unknown_not_done": "an append that was lost itself",
+    "append_doubled": "entries appended twice",
+    "publication_lost": "decisions that were not announced",
+    "publication_doubled": "decisions announced twice",
+    "stream_wiped": "streams lost whole",
+    "stream_tail_lost": "streams that came back older",
+    "stream_clock_jumped": "jumps of the stream's clock",
+    "created": "streams created anew",
+    "gathered": "gathered what was asked again after a loss",
+    "reappended": "appended again from below the cursor",
+    "postgres_away": "Postgres away for seconds",
+    "postgres_restarted": "Postgres restarted",
+    "postgres_clock_jumped": "jumps of Postgres' clock",
+    "blocked_unseen": "seats blocked behind the allocator's back",
+    "mismatch": "standbys that loaded anew",
+}
+
+OPTIONAL = frozenset({"mismatch"})
+"""So rare that hundreds of on-sales may go without."""
+
+
+def never_taken(counters: Mapping[str, int], seeds: int) -> list[str]:
+    """Paths that should have been taken in so many on-sales and were not."""
+    if seeds < ENOUGH_SEEDS:
+        return []
+    return [name for name in PATHS if name not in OPTIONAL and not counters.get(name)]

@@ -1,0 +1,393 @@
+"""Buyers, the desk where holds are paid and given back, operators, and a hand that blocks seats unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import psycopg
+
+from bench.evidence import Ask, HoldOp, Seen, read_frame
+from gateway.problems import KeyReused
+from store import events, holds
+from store.errors import OnsaleError, Refused, Unavailable
+from store.lookups import Decided
+from store.plan import Plan
+from store.wire import canonical_want
+from store.words import Best, EventState, Want
+from tests.simulation.gateways import EVENT, Gateway
+from tests.simulation.postgres import ONE, Database
+from tests.simulation.statements import AsyncConnection, Connection, run_at_once
+from tests.simulation.stream import Stream
+from tests.simulation.world import Host, Process, World
+
+ASK_AGAIN_SECONDS = 1.0
+PATIENCE_SECONDS = 12.0
+WAITING_MAX = 12
+"""A buyer with so many unanswered requests asks for nothing new."""
+
+
+class Client:
+    """A buyer's connection: remembers all it saw, and asks again until it is answered."""
+
+    def __init__(self, people: People, buyer: str, gateway: Gateway) -> None:
+        self.people = people
+        self.world = people.world
+        self.buyer = buyer
+        self.gateway = gateway
+        self.seen = Seen(buyer)
+        self.waiting: dict[str, Ask] = {}
+        self.asks: dict[str, Ask] = {}
+        self.prompt = self.world.chance(0.5)
+
+    # --- asking ---
+
+    def ask(self, request_id: str, want: bytes, sent_ns: Sequence[int] = ()) -> None:
+        """`sent_ns`: when somebody else sent this key before."""
+        ask = Ask(request_id, want.decode(), list(sent_ns))
+        self.seen.asks.append(ask)
+        self.asks[request_id] = self.waiting[request_id] = ask
+        self._send(ask, again=False)
+        self._lose_patience(ask)
+
+    def _lose_patience(self, ask: Ask) -> None:
+        """Who hears nothing for long asks again: a gateway tells at most sixteen who wait for one key."""
+
+        def still_waiting() -> None:
+            if self.waiting.get(ask.request_id) is ask:
+                self.ask_again(ask)
+                self._lose_patience(ask)
+
+        self.world.after(PATIENCE_SECONDS, still_waiting)
+
+    def _send(self, ask: Ask, *, again: bool) -> None:
+        ask.sent_ns.append(self.world.now_us * 1000)
+        gateway = self.gateway
+        if gateway.host.dead:
+            self.world.after(ASK_AGAIN_SECONDS, lambda: self.ask_again(ask))
+        else:
+            gateway.loop.call_soon(lambda: self._submit(gateway, ask, again))
+
+    def _submit(self, gateway: Gateway, ask: Ask, again: bool) -> None:
+        """As `gateway.buyers.socket` takes a request."""
+        content = ask.want.encode()
+        state = self.people.database.rows["event"][ONE].state
+        gateway.sees(state)
+        if again and gateway.intake.find(self.buyer, ask.request_id) is None:
+            gateway.recall.ask(
+                self.buyer, ask.request_id, lambda *found: self._looked_up(gateway, ask, found)
+            )
+            return
+        if not again and state not in ("open", "paused"):
+            self._not_on_sale(ask)
+            return
+        try:
+            gateway.intake.submit(self.buyer, ask.request_id, content, self)
+        except KeyReused:
+            self.world.counters["key_reused"] += 1
+            self._give_up(ask, "key_reused")
+        except OnsaleError as error:
+            self.refused(ask.request_id, error)
+
+    def _looked_up(
+        self, gateway: Gateway, ask: Ask, found: tuple[Decided | None, OnsaleError | None]
+    ) -> None:
+        decided, _ = found
+        if decided is not None and decided.want == ask.want:
+            self.decided(decided.frame)
+            return
+        if self.people.database.rows["event"][ONE].state not in ("open", "paused"):
+            if decided is not None:  # its key is decided with other content; no sale, no conflict either
+                self._give_up(ask, "event_closed")
+            else:
+                self._not_on_sale(ask)
+            return
+        try:
+            gateway.intake.submit(self.buyer, ask.request_id, ask.want.encode(), self)
+        except KeyReused:
+            self._give_up(ask, "key_reused")
+        except OnsaleError as error:
+            self.refused(ask.request_id, error)
+
+    def _not_on_sale(self, ask: Ask) -> None:
+        """Told so; who was accepted before asks what became of it, unless the stream lost it."""
+        if ask.accepted and not self.people.stream.losses:
+            self.world.after(ASK_AGAIN_SECONDS, lambda: self.ask_again(ask))
+        else:
+            ask.accepted.clear()
+            self._give_up(ask, "event_closed")
+
+    def _give_up(self, ask: Ask, code: str) -> None:
+        ask.errors.append((self.world.now_us * 1000, code))
+        self.seen.stayed = False
+        self.waiting.pop(ask.request_id, None)
+
+    def ask_again(self, ask: Ask) -> None:
+        """With the same key, at a gateway that lives."""
+        if ask.request_id not in self.waiting:
+            return
+        if self.gateway.host.dead:
+            found = self.people.a_gateway()
+            if found is None:
+                self.world.after(ASK_AGAIN_SECONDS, lambda: self.ask_again(ask))
+                return
+            self.gateway = found
+        self.world.note(self.buyer, f"asks again for {ask.request_id} at {self.gateway.name}")
+        self._send(ask, again=True)
+
+    def gateway_died(self, gateway: Gateway) -> None:
+        if self.gateway is gateway:
+            if not self.world.calm and self.world.chance(0.25):
+                self.seen.stayed = False
+                self.people.left.update((self.buyer, request_id) for request_id in self.waiting)
+                self.waiting.clear()
+            for ask in list(self.waiting.values()):
+                delay = self.world.random.uniform(0.1, 2.0)
+                self.world.after(delay, partial(self.ask_again, ask))
+
+    # --- what a gateway says (`gateway.buyers.pending.Waiter`) ---
+
+    def decided(self, frame: bytes) -> None:
+        told = read_frame(frame)
+        ask = self.asks.get(told.id)
+        if ask is None:
+            self.seen.strange.append(frame)
+            return
+        ask.decisions.append((self.world.now_us * 1000, frame))
+        if self.waiting.pop(told.id, None) is not None and told.outcome == "held":
+            self.people.has_hold(self, int(told.result["hold"]))
+
+    def accepted(self, request_id: str, arrival: str) -> None:
+        ask = self.asks.get(request_id)
+        if ask is not None:
+            ask.accepted.append((self.world.now_us * 1000, arrival))
+
+    def delayed(self, request_id: str) -> None:
+        self.world.counters["delayed"] += 1
+
+    def refused(self, request_id: str, error: OnsaleError) -> None:
+        ask = self.waiting.get(request_id)
+        if ask is not None:
+            ask.errors.append((self.world.now_us * 1000, getattr(error, "code", "unavailable")))
+            self.world.counters["refused"] += 1
+            self.world.after(ASK_AGAIN_SECONDS, lambda: self.ask_again(ask))
+
+
+class People:
+    """Everybody outside: who comes when, and what they do."""
+
+    def __init__(self, world: World, database: Database, stream: Stream, plan: Plan) -> None:
+        self.world = world
+        self.database = database
+        self.stream = stream
+        self.plan = plan
+        self.gateways: list[Gateway] = []
+        self.newcomer: Callable[[], None] = lambda: None
+        """Starts one more allocator, if there are few."""
+        self.clients: list[Client] = []
+        self.desks = 0
+        self.requests = 0
+        self.left: set[tuple[str, str]] = set()
+        """Keys of those who left when their gateway died; what they were told stays true."""
+        self.guids = [seat.guid for seat in plan.seats]
+        self.buyers = [f"buyer{number}" for number in range(world.random.randint(3, 14))]
+        self.pause_between = world.random.choice((0.01, 0.03, 0.1))
+
+    def a_gateway(self) -> Gateway | None:
+        alive = [gateway for gateway in self.gateways if not gateway.host.dead]
+        return self.world.random.choice(alive) if alive else None
+
+    # --- buyers ---
+
+    def come(self) -> None:
+        """Somebody asks for something, now; and somebody else a little later."""
+        world, random = self.world, self.world.random
+        if world.calm:
+            return
+        for _ in range(1 if world.chance(0.8) else random.randint(2, 12)):
+            self._one_asks()
+        world.after(random.expovariate(1.0 / self.pause_between), self.come)
+
+    def _one_asks(self) -> None:
+        world, random = self.world, self.world.random
+        gateway = self.a_gateway()
+        if gateway is None:
+            return
+        kind = random.random()
+        known = [client for client in self.clients[-30:] if client.seen.asks] if kind < 0.18 else []
+        if known:
+            self._repeat(random.choice(known), gateway, other_content=kind < 0.06)
+            return
+        if kind > 0.985 and self.stream.exists and not self.stream.away:
+            world.note("somebody", "appends what cannot be read")
+            self.stream.add(b"r", random.choice((b"not json", b'["b","r",7]', b'["b\\u0001","r",{},"g"]')))
+            return
+        buyer = random.choice(self.buyers)
+        if (
+            sum([len(client.waiting) for client in self.clients[-100:] if client.buyer == buyer])
+            >= WAITING_MAX
+        ):
+            return
+        self.requests += 1
+        request_id = f"r{self.requests}"
+        client = Client(self, buyer, gateway)
+        self.clients.append(client)
+        want = canonical_want(self._want())
+        world.note(buyer, f"asks {request_id} for {want.decode()} at {gateway.name}")
+        client.ask(request_id, want)
+
+    def _repeat(self, other: Client, gateway: Gateway, *, other_content: bool) -> None:
+        """The same key once more, somewhere: a reload of the page, or a mistake."""
+        ask = self.world.random.choice(other.seen.asks)
+        want = canonical_want(self._want()) if other_content else ask.want.encode()
+        client = Client(self, other.buyer, gateway)
+        self.clients.append(client)
+        self.world.note(other.buyer, f"repeats {ask.request_id} with {want.decode()} at {gateway.name}")
+        client.ask(ask.request_id, want, ask.sent_ns[:1])
+
+    def _want(self) -> Want:
+        random, plan = self.world.random, self.plan
+        kind = random.random()
+        if kind < 0.45:
+            hot = self.guids[: max(3, len(self.guids) // 3)]
+            return Want(seats=tuple(random.sample(hot, random.choice((1, 1, 1, 2, 3)))))
+        if kind < 0.72:
+            category = random.choice((None, None, plan.categories[0].name, "Nowhere"))
+            return Want(best=Best(random.randint(1, 4), category=category))
+        if kind < 0.88 and plan.areas:
+            return Want(areas={random.choice(plan.areas).guid: random.randint(1, 3)})
+        if kind < 0.95 and plan.areas:
+            return Want((random.choice(self.guids),), Best(random.randint(1, 2)), {plan.areas[0].guid: 1})
+        return Want(seats=(random.choice(("nowhere", self.guids[0])),))
+
+    # --- holds ---
+
+    def has_hold(self, client: Client, hold_id: int) -> None:
+        """Pays, gives back, or lets it run out; now and then somebody else tries."""
+        random = self.world.random
+        if self.world.calm:
+            return
+        drawn = random.random()
+        if drawn < 0.6:
+            change = "confirm" if drawn < 0.25 else "release"
+            seconds = random.choice((random.uniform(0.01, 1.0), random.uniform(0.0, 14.0)))
+            self.world.after(seconds, lambda: self._at_desk(client, hold_id, change))
+        if drawn > 0.95:
+            other = random.choice(self.clients)
+            self.world.after(random.uniform(0.0, 2.0), lambda: self._at_desk(other, hold_id, "release"))
+
+    def _at_desk(self, client: Client, hold_id: int, change: str) -> None:
+        if self.world.calm:
+            return
+        self.desks += 1
+        op = HoldOp(change, str(hold_id), self.world.now_us * 1000)
+        client.seen.hold_ops.append(op)
+        host = Host(self.world, f"desk {self.desks}")
+        host.start(f"{client.buyer} at desk {self.desks}", lambda process: self._serve(process, client, op))
+
+    def _serve(self, process: Process, client: Client, op: HoldOp) -> None:
+        work: Any = holds.confirm if op.op == "confirm" else holds.release
+        try:
+            connection = Connection(self.database.connect(process))
+            state = run_at_once(work(AsyncConnection(connection), 1, int(op.hold), client.buyer))
+            connection.close()
+            op.state = str(state)
+            self.world.counters[op.op] += 1
+        except Refused as error:
+            op.error = error.code
+            self.world.counters[f"desk_{error.code}"] += 1
+        except (psycopg.OperationalError, Unavailable):
+            op.error = "unavailable"
+        op.answered_ns = self.world.now_us * 1000
+        if self.world.chance(0.8):
+            self.stream.poke()
+
+    # --- operators ---
+
+    def operate(self, process: Process) -> None:
+        """Changes the event now and then, by the real functions."""
+        random = self.world.random
+        longest = random.choice((0.5, 2.0, 6.0))
+        while True:
+            process.sleep(random.uniform(0.2, longest))
+            if self.world.calm:
+                return
+            state = self.database.rows["event"][ONE].state
+            kind = random.random()
+            if state == "paused":
+                self.set_state(process, EventState.OPEN)
+            elif kind < 0.6:
+                self.set_state(process, EventState.PAUSED)
+            elif kind < 0.62:
+                self.set_state(process, EventState.CLOSED)
+            else:
+                ttl, most = random.choice((None, 3, 4, 8)), random.choice((None, 2, 4, 9))
+                if self.world.chance(0.5):  # somebody loads memory between the change and its batch
+                    self.world.after(random.uniform(0.0, 0.006), self.newcomer)
+                self._change(process, events.set_policy, hold_ttl_seconds=ttl, seats_per_buyer_max=most)
+
+    def set_state(self, process: Process, state: EventState) -> bool:
+        return self._change(process, events.set_state, state)
+
+    def _change(self, process: Process, work: Any, *args: Any, **policy: Any) -> bool:
+        try:
+            with Connection(self.database.connect(process)) as connection:
+                work(connection, EVENT, *args, **policy)
+        except (psycopg.OperationalError, OnsaleError) as error:
+            self.world.note(process.name, f"could not change the event: {error}")
+            return False
+        self.world.note(process.name, f"changed the event: {args or policy}")
+        self.world.counters["event_changed"] += 1
+        state = self.database.rows["event"][ONE].state
+        for gateway in self.gateways:
+            gateway.sees(state)
+        if self.world.chance(0.8):
+            self.stream.poke()
+        return True
+
+    def block_unseen(self, process: Process) -> None:
+        """Somebody with SQL in hand: no fact, no poke. Only what is free, as anybody may.
+
+        Standing places once, before anybody comes: the checker takes them for blocked from the beginning.
+        """
+        random = self.world.random
+        process.sleep(0.3)
+        self._block(process, [], places=random.randint(1, 5))
+        while not self.world.calm:
+            process.sleep(random.uniform(1.0, 8.0))
+            self._block(process, sorted(random.sample(range(len(self.guids)), 2)), places=0)
+
+    def _block(self, process: Process, seats: Sequence[int], places: int) -> None:
+        session = None
+        try:
+            session = self.database.connect(process)
+            session.step("block by hand")
+            for seat in seats:
+                session.lock("seat", seat)
+                if session.get("seat", seat)[0] == "available":
+                    session.put("seat", seat, ("blocked", None))
+                    session.remember(seat, "blocked", None, "by hand")
+                    self.world.counters["blocked_unseen"] += 1
+            if places and self.plan.areas:
+                session.lock("area", 0)
+                session.put("area", 0, session.get("area", 0)._replace(blocked=places))
+            session.step("commit of the block")
+            session.commit()
+        except psycopg.OperationalError:
+            self.world.counters["block_failed"] += 1
+        if session is not None:
+            session.end()
+
+
+def all_seen(clients: Sequence[Client]) -> list[Seen]:
+    """For the checker.
+
+    A conflict is of an arrival, and a request whose append got no reply may have had two; which of them
+    its client is told does not matter, so the checker takes it for asked again.
+    """
+    for client in clients:
+        for ask in client.seen.asks:
+            if any(read_frame(frame).outcome == "conflict" for _, frame in ask.decisions):
+                ask.sent_ns.append(ask.sent_ns[-1])
+    return [client.seen for client in clients]

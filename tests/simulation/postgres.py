@@ -1,0 +1,317 @@
+"""A virtual Postgres: one event's rows, row locks, READ COMMITTED transactions, backends that can be ended.
+
+A transaction's writes are its own until COMMIT; a row that another one changed is waited for and read
+again after the wait, as an UPDATE's WHERE is. Constraints hold whatever the statements do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import errors as pg
+
+from store.plan import Plan
+from tests.simulation.world import SECOND, Host, Process, World
+
+Key = Any
+Locked = tuple[str, Key]
+IDLE_IN_TRANSACTION_SECONDS = 10.0
+NO_LIMIT_US = 1 << 62
+
+
+class HoldRow(NamedTuple):
+    buyer: str
+    request_id: str
+    state: str
+    quantity: int
+    expires_at: int
+
+
+class AreaRow(NamedTuple):
+    capacity: int
+    held: int
+    sold: int
+    blocked: int
+
+
+class EventRow(NamedTuple):
+    state: str
+    paused_at: int | None
+    hold_ttl_seconds: int
+    seats_per_buyer_max: int
+
+
+class CursorRow(NamedTuple):
+    epoch: int
+    owner: Any
+    batch_no: int
+    arrival: str
+    batch_time: int
+
+
+class LeaseRow(NamedTuple):
+    owner: Any
+    worker: str
+    backend: int
+    renewed_at: int
+
+
+class FactRow(NamedTuple):
+    kind: str
+    hold_id: int | None
+    body: str
+
+
+class BatchRow(NamedTuple):
+    epoch: int
+    batch_time: int
+    arrival: str
+    code_version: int
+    digests: bytes
+    hash: bytes
+
+
+ONE = 1
+"""The key of the one row of `event`, `cursor` and `lease`."""
+
+
+class Database:
+    """The server: rows as every new statement sees them, locks, backends and a clock of its own."""
+
+    def __init__(self, world: World, plan: Plan, event: EventRow) -> None:
+        self.world = world
+        self.plan = plan
+        self.skew_us = 0
+        self.away_until_us = 0
+        self.rows: dict[str, dict[Key, Any]] = {
+            "event": {ONE: event},
+            "cursor": {ONE: CursorRow(0, None, 0, "0-0", world.now_us)},
+            "lease": {ONE: LeaseRow(None, "", 0, 0)},
+            "seat": dict.fromkeys(range(len(plan.seats)), ("available", None)),
+            "area": {number: AreaRow(area.capacity, 0, 0, 0) for number, area in enumerate(plan.areas)},
+            "hold": {},
+            "hold_seat": {},
+            "hold_area": {},
+            "fact": {},
+            "ledger": {},
+            "ledger_key": {},
+            "ledger_batch": {},
+        }
+        self.history: list[tuple[int, int, str, int | None, str]] = []
+        """(seat, when, what it became, hold, by), in the order of COMMITs."""
+        self.locks: dict[Locked, Session] = {}
+        self.waiting: dict[Locked, list[Session]] = {}
+        self.backends: dict[int, Session] = {}
+        self.last_backend = 0
+        self.last_fact = 0
+        self.on_commit: Callable[[Session], None] = lambda session: None
+        self.poisoned: set[int] = set()
+        """Seats whose claim always fails with a serialization error."""
+
+    @property
+    def away(self) -> bool:
+        return self.away_until_us > self.world.now_us
+
+    def clock(self) -> int:
+        return self.world.now_us + self.skew_us
+
+    def next_fact(self) -> int:
+        self.last_fact += 1
+        return self.last_fact
+
+    def connect(self, process: Process) -> Session:
+        """A new backend; raises as psycopg does when the server is away."""
+        process.step("connect")
+        if self.away:
+            raise psycopg.OperationalError("the server is away")
+        return Session(self, process)
+
+    def restart(self, away_seconds: float) -> None:
+        """Every backend ends; nothing uncommitted stays."""
+        self.away_until_us = self.world.now_us + int(away_seconds * SECOND)
+        for session in list(self.backends.values()):
+            session.end()
+
+    def lease_is_free(self, lease_seconds: float) -> bool:
+        lease: LeaseRow = self.rows["lease"][ONE]
+        stale = lease.renewed_at < self.clock() - int(lease_seconds * SECOND)
+        return lease.owner is None or stale or lease.backend not in self.backends
+
+
+class Session:
+    """A backend and the client's end of its connection."""
+
+    def __init__(self, database: Database, process: Process) -> None:
+        self.database = database
+        self.process = process
+        self.world = database.world
+        database.last_backend += 1
+        self.number = database.last_backend
+        self.alive = True
+        self.cut = False
+        """The client has lost it, whether or not the backend knows."""
+        self.transaction = 0
+        self.pending: dict[str, dict[Key, Any]] = {}
+        self.pending_history: list[tuple[int, str, int | None, str]] = []
+        self.locked: list[Locked] = []
+        self.waits_for: Locked | None = None
+        database.backends[self.number] = self
+        process.host.on_kill.append(self.lost)
+
+    # --- the client's side ---
+
+    def step(self, what: str) -> None:
+        """One statement arrives; raises as psycopg does when the connection is gone."""
+        self.process.step(what)
+        world = self.world
+        if self.cut or not self.alive:
+            raise psycopg.OperationalError("the connection is closed")
+        if world.wrong("connection cut"):
+            world.counters["connection_cut"] += 1
+            self.lost()
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    def lost(self) -> None:
+        """The client is gone: the backend notices now or, busy or cut off, later."""
+        self.cut = True
+        if self.alive:
+            if self.world.chance(0.6):
+                self.end()
+            else:
+                self.world.after(self.world.random.uniform(0.05, 6.0), self.end)
+
+    def end(self) -> None:
+        """The backend is gone, and what it had not committed."""
+        if self.alive:
+            self.rollback()
+            self.alive = False
+            del self.database.backends[self.number]
+            if self.waits_for is not None:
+                self.process.nudge()
+
+    # --- inside a transaction ---
+
+    def get(self, table: str, key: Key) -> Any:
+        mine = self.pending.get(table)
+        if mine is not None and key in mine:
+            return mine[key]
+        return self.database.rows[table].get(key)
+
+    def put(self, table: str, key: Key, value: Any) -> None:
+        """Write a row that is locked; None deletes it."""
+        assert self.database.locks.get((table, key)) is self, "only a locked row is changed"
+        mine = self.pending.get(table)
+        if mine is None:
+            self.pending[table] = {key: value}
+        else:
+            mine[key] = value
+
+    def insert(self, table: str, key: Key, value: Any) -> None:
+        """A new row; waits for whoever inserts or deletes the same key, as a unique index does."""
+        self.lock(table, key)
+        if self.get(table, key) is not None:
+            self.world.counters["constraint_fired"] += 1
+            raise pg.UniqueViolation(f"duplicate key {key} in {table}")
+        self.put(table, key, value)
+
+    def lock(self, table: str, key: Key, wait_seconds: float = 2.0) -> None:
+        """The row is ours until the transaction ends. What was read of it before must be read again."""
+        full = (table, key)
+        locks = self.database.locks
+        deadline_us = -1
+        while (holder := locks.get(full)) is not self:
+            if holder is None:
+                locks[full] = self
+                self.locked.append(full)
+                return
+            if deadline_us < 0:
+                deadline_us = self.world.now_us + int(wait_seconds * SECOND)
+            self._wait(full, holder, deadline_us)
+
+    def _wait(self, full: Locked, holder: Session, deadline_us: int) -> None:
+        self.world.counters["lock_wait"] += 1
+        ahead: Session | None = holder
+        while ahead is not None and ahead.waits_for is not None:
+            ahead = self.database.locks.get(ahead.waits_for)
+            if ahead is self:
+                self.world.counters["deadlock"] += 1
+                raise pg.DeadlockDetected("deadlock detected")
+        self.waits_for = full
+        self.database.waiting.setdefault(full, []).append(self)
+        try:
+            self.process.park(deadline_us)
+        finally:
+            self.waits_for = None
+        if not self.alive or self.cut:
+            raise psycopg.OperationalError("terminating connection due to administrator command")
+        if self.world.now_us >= deadline_us and self.database.locks.get(full) is not None:
+            self.world.counters["lock_timeout"] += 1
+            raise pg.LockNotAvailable("canceling statement due to lock timeout")
+
+    def remember(self, seat: int, state: str, hold_id: int | None, by: str) -> None:
+        """A row of the seat's history."""
+        self.pending_history.append((seat, state, hold_id, by))
+
+    def commit(self) -> None:
+        """What was written is true."""
+        if not self.alive:
+            return
+        database = self.database
+        if self.pending:
+            database.on_commit(self)
+        for table, changes in self.pending.items():
+            rows = database.rows[table]
+            for key, value in changes.items():
+                if value is None:
+                    rows.pop(key, None)
+                else:
+                    rows[key] = value
+        now = database.clock()
+        database.history.extend(
+            [(seat, now, state, hold_id, by) for seat, state, hold_id, by in self.pending_history]
+        )
+        self._end_transaction()
+
+    def commit_late(self) -> None:
+        """A COMMIT that was on its way when the client lost sight of it, and found its backend alive."""
+        if self.alive:
+            self.world.counters["outcome_unknown_committed_late"] += 1
+            self.world.note(self.process.name, "its commit arrives late")
+            self.commit()
+            self.end()
+
+    def rollback(self) -> None:
+        if self.alive:
+            self._end_transaction()
+
+    def _end_transaction(self) -> None:
+        self.transaction += 1
+        self.pending = {}
+        self.pending_history = []
+        locks, waiting = self.database.locks, self.database.waiting
+        for full in self.locked:
+            del locks[full]
+            for waiter in waiting.pop(full, ()):
+                waiter.process.nudge()
+        self.locked = []
+
+    @property
+    def idle_in_transaction(self) -> bool:
+        return bool(self.locked)
+
+
+def time_out_idle(host: Host, database: Database) -> None:
+    """A stopped client's open transactions are ended by `idle_in_transaction_session_timeout`."""
+
+    def after_timeout(session: Session, transaction: int) -> None:
+        if session.transaction == transaction and session.idle_in_transaction and host.stopped:
+            session.end()
+
+    for session in list(database.backends.values()):
+        if session.process.host is host and session.idle_in_transaction:
+            database.world.after(
+                IDLE_IN_TRANSACTION_SECONDS, partial(after_timeout, session, session.transaction)
+            )

@@ -1,0 +1,459 @@
+"""The statements of leases, followers, holders and operators, as the virtual Postgres runs them.
+
+Each function is one statement of the code under test, found by that statement's own text: one that is
+not here is an error, so nothing is simulated that no longer exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from allocator import follow, lease
+from store import events, holds
+from store.words import EventState
+from tests.simulation.load import policy_of
+from tests.simulation.postgres import ONE, AreaRow, CursorRow, EventRow, FactRow, HoldRow, LeaseRow, Session
+
+Rows = list[tuple[Any, ...]]
+Statement = Callable[[Session, Any], Rows]
+
+# --- leases ---
+
+
+def _look(session: Session, values: Sequence[Any]) -> Rows:
+    cursor, row = session.get("cursor", ONE), session.get("lease", ONE)
+    return [(cursor.epoch, row.owner, session.database.lease_is_free(values[0]))]
+
+
+def end_backend(session: Session, owner: Any) -> None:
+    """END_BACKEND: at once, whatever becomes of the transaction that says it.
+
+    Now and then a backend does not end within the time it is given; then the fence is what is left.
+    """
+    row: LeaseRow = session.get("lease", ONE)
+    backend = session.database.backends.get(row.backend)
+    if row.owner == owner and backend is not None and backend is not session:
+        if session.world.wrong("backend does not end"):
+            session.world.counters["backend_not_ended"] += 1
+        else:
+            session.world.counters["backend_ended"] += 1
+            backend.end()
+
+
+def _end_backend(session: Session, values: Sequence[Any]) -> Rows:
+    end_backend(session, values[1])
+    return []
+
+
+def raise_epoch(session: Session, values: Sequence[Any]) -> Rows:
+    owner, _, epoch = values
+    session.lock("cursor", ONE)
+    row: CursorRow = session.get("cursor", ONE)
+    if row.epoch != epoch:
+        return []
+    session.put("cursor", ONE, row._replace(epoch=epoch + 1, owner=owner))
+    return [(epoch + 1,)]
+
+
+def _take(session: Session, values: Sequence[Any]) -> Rows:
+    owner, worker, _ = values
+    session.lock("lease", ONE)
+    session.put("lease", ONE, LeaseRow(owner, worker, session.number, session.database.clock()))
+    session.world.counters["takeover"] += 1
+    return []
+
+
+def _renew(session: Session, values: Sequence[Any]) -> Rows:
+    row: LeaseRow = session.get("lease", ONE)
+    if row.owner in values[1]:
+        session.lock("lease", ONE)
+        row = session.get("lease", ONE)
+        if row.owner in values[1]:
+            session.put("lease", ONE, row._replace(renewed_at=session.database.clock()))
+    return []
+
+
+def _clock(session: Session, values: Sequence[Any]) -> Rows:
+    return [(session.database.clock(),)]
+
+
+def move_lease(session: Session, owner: Any) -> None:
+    """MOVE_LEASE."""
+    session.lock("lease", ONE)
+    row: LeaseRow = session.get("lease", ONE)
+    if row.owner == owner:
+        session.put("lease", ONE, row._replace(backend=session.number))
+
+
+# --- followers ---
+
+
+def _heads(session: Session, values: Sequence[Any]) -> Rows:
+    _, after, limit = values
+    batches = session.database.rows["ledger_batch"]
+    found: Rows = []
+    while len(found) < limit and (row := batches.get(after + 1)) is not None:
+        after += 1
+        found.append((after, row.batch_time, row.arrival))
+    return found
+
+
+def _changes(session: Session, values: Sequence[Any]) -> Rows:
+    _, after, last = values
+    ledger = session.database.rows["ledger"]
+    found: Rows = []
+    for batch_no in range(after + 1, last + 1):
+        position = 0
+        while (row := ledger.get((batch_no, position))) is not None:
+            position += 1
+            changes = row.kind != "request"
+            given, what = (row.input, str(row.outcome)) if changes else (None, None)
+            result = row.result if row.outcome == "held" else None
+            found.append((batch_no, str(row.kind), row.buyer, row.request_id, given, what, result))
+    return found
+
+
+# --- holders ---
+
+
+def _leave_active(session: Session, values: Mapping[str, Any], state: str, deadline: int | None) -> Rows:
+    hold_id = values["hold"]
+
+    def mine() -> HoldRow | None:
+        row: HoldRow | None = session.get("hold", hold_id)
+        good = row is not None and row.buyer == values["buyer"] and row.state == "active"
+        return row if good and (deadline is None or row.expires_at > deadline) else None  # type: ignore[union-attr]
+
+    if mine() is None:
+        return []
+    session.lock("hold", hold_id, 1.0)
+    row = mine()
+    if row is None:
+        return []
+    session.put("hold", hold_id, row._replace(state=state))
+    return [(row.quantity,)]
+
+
+def _pay(session: Session, values: Mapping[str, Any]) -> Rows:
+    event: EventRow = session.get("event", ONE)
+    now = session.database.clock() if event.paused_at is None else event.paused_at
+    return _leave_active(session, values, "paid", now)
+
+
+def _give_back(session: Session, values: Mapping[str, Any]) -> Rows:
+    return _leave_active(session, values, "released", None)
+
+
+def _read_hold(session: Session, values: Mapping[str, Any]) -> Rows:
+    row: HoldRow | None = session.get("hold", values["hold"])
+    return [(row.state,)] if row is not None and row.buyer == values["buyer"] else []
+
+
+def _seats_decided(session: Session, values: Mapping[str, Any]) -> Rows:
+    row = session.get("ledger", (values["hold"] >> 16, values["hold"] & 65535))
+    return [] if row is None else [(row.result,)]
+
+
+def _lock_seats(session: Session, values: Mapping[str, Any]) -> Rows:
+    hold_id, found = values["hold"], []
+    for seat in sorted(session.database.rows["hold_seat"]):
+        if session.get("hold_seat", seat) == hold_id:
+            session.lock("seat", seat, 1.0)
+            if session.get("seat", seat) == ("held", hold_id):
+                found.append((seat,))
+    return found
+
+
+def _change_seats(session: Session, values: Mapping[str, Any], state: str) -> Rows:
+    hold_id, changed = values["hold"], []
+    for seat in values["seats"]:
+        if session.get("seat", seat) == ("held", hold_id):
+            session.put("seat", seat, (state, hold_id if state == "sold" else None))
+            session.remember(seat, state, hold_id, "buyer")
+            changed.append((seat,))
+    return changed
+
+
+def _sell_seats(session: Session, values: Mapping[str, Any]) -> Rows:
+    return _change_seats(session, values, "sold")
+
+
+def _free_seats(session: Session, values: Mapping[str, Any]) -> Rows:
+    return _change_seats(session, values, "available")
+
+
+def _free_hold_seats(session: Session, values: Mapping[str, Any]) -> Rows:
+    gone = []
+    for seat in values["seats"]:
+        session.lock("hold_seat", seat, 1.0)
+        if session.get("hold_seat", seat) == values["hold"]:
+            session.put("hold_seat", seat, None)
+            gone.append((seat,))
+    return gone
+
+
+def _places(session: Session, hold_id: int) -> list[tuple[int, int]]:
+    kept = session.database.rows["hold_area"]
+    return sorted((area, count) for (hold, area), count in kept.items() if hold == hold_id)
+
+
+def _lock_areas(session: Session, values: Mapping[str, Any]) -> Rows:
+    found = []
+    for area, count in _places(session, values["hold"]):
+        session.lock("area", area, 1.0)
+        found.append((area, count))
+    return list(found)
+
+
+def _sell_places(session: Session, values: Mapping[str, Any]) -> Rows:
+    for area, count in _places(session, values["hold"]):
+        row: AreaRow = session.get("area", area)
+        assert row.held >= count, "the CHECK on area keeps counters from going below nothing"
+        session.put("area", area, row._replace(held=row.held - count, sold=row.sold + count))
+    return []
+
+
+def _free_places(session: Session, values: Mapping[str, Any]) -> Rows:
+    for area, count in _places(session, values["hold"]):
+        session.lock("hold_area", (values["hold"], area), 1.0)
+        session.put("hold_area", (values["hold"], area), None)
+        row: AreaRow = session.get("area", area)
+        assert row.held >= count, "the CHECK on area keeps counters from going below nothing"
+        session.put("area", area, row._replace(held=row.held - count))
+    return []
+
+
+def _insert_fact(session: Session, values: Mapping[str, Any]) -> Rows:
+    fact = session.database.next_fact()
+    session.insert("fact", fact, FactRow(values["kind"], values["hold"], "null"))
+    return []
+
+
+# --- operators ---
+
+
+def _read_event(session: Session, _values: Any) -> Rows:
+    row: EventRow = session.get("event", ONE)
+    return [
+        events.Event(  # type: ignore[list-item]  # the row factory's work is done here
+            1, "gala", "Gala", 1, EventState(row.state), None,
+            None if row.paused_at is None else datetime.fromtimestamp(row.paused_at / 1e6, UTC),
+            row.hold_ttl_seconds, row.seats_per_buyer_max, True, datetime.fromtimestamp(0, UTC),
+        )
+    ]  # fmt: skip
+
+
+def _read_event_locked(session: Session, values: Any) -> Rows:
+    session.lock("event", ONE, 5.0)
+    return _read_event(session, values)
+
+
+def _set_state(session: Session, values: Mapping[str, Any]) -> Rows:
+    row: EventRow = session.get("event", ONE)
+    paused_at = session.database.clock() if values["to"] == "paused" else None
+    session.put("event", ONE, row._replace(state=values["to"], paused_at=paused_at))
+    return []
+
+
+def _set_policy(session: Session, values: Sequence[Any]) -> Rows:
+    ttl, seats, _, _ = values
+    row: EventRow = session.get("event", ONE)
+    row = row._replace(
+        hold_ttl_seconds=row.hold_ttl_seconds if ttl is None else ttl,
+        seats_per_buyer_max=row.seats_per_buyer_max if seats is None else seats,
+    )
+    session.put("event", ONE, row)
+    return []
+
+
+def _read_policy(session: Session, _values: Any) -> Rows:
+    policy = policy_of(session.get("event", ONE))
+    return [(policy.state, policy.hold_ttl_seconds, policy.seats_per_buyer_max, policy.paused_at)]
+
+
+def _lock_cursor(session: Session, _values: Any) -> Rows:
+    session.lock("cursor", ONE, 5.0)
+    return [(1,)]
+
+
+def _paused_for(session: Session, _values: Any) -> Rows:
+    return [(session.database.clock() - session.get("event", ONE).paused_at,)]
+
+
+def _running_at_pause(session: Session) -> list[int]:
+    paused_at = session.get("event", ONE).paused_at
+    running = session.database.rows["hold"].items()
+    return sorted(no for no, row in running if row.state == "active" and row.expires_at > paused_at)
+
+
+def _lock_holds(session: Session, _values: Any) -> Rows:
+    for hold_id in _running_at_pause(session):
+        session.lock("hold", hold_id, 5.0)
+    return []
+
+
+def _extend_holds(session: Session, values: Sequence[Any]) -> Rows:
+    for hold_id in _running_at_pause(session):
+        session.lock("hold", hold_id, 5.0)
+        row: HoldRow = session.get("hold", hold_id)
+        if row.state == "active":
+            session.put("hold", hold_id, row._replace(expires_at=row.expires_at + values[0]))
+    return []
+
+
+def _tell_allocator(session: Session, values: Sequence[Any]) -> Rows:
+    _, kind, body = values
+    fact = session.database.next_fact()
+    session.insert("fact", fact, FactRow(kind, None, body))
+    return []
+
+
+def _nothing(session: Session, values: Any) -> Rows:
+    return []
+
+
+STATEMENTS: dict[str, tuple[str, Statement]] = {
+    lease.LOOK: ("look at the lease", _look),
+    lease.END_BACKEND: ("end the owner's backend", _end_backend),
+    lease.RAISE_EPOCH: ("raise the epoch", raise_epoch),
+    lease.TAKE: ("take the lease", _take),
+    lease.CLOCK: ("read the clock", _clock),
+    lease.RENEW: ("renew the lease", _renew),
+    follow.HEADS: ("follow: batches", _heads),
+    follow.CHANGES: ("follow: changes", _changes),
+    holds.PAY: ("pay", _pay),
+    holds.GIVE_BACK: ("release", _give_back),
+    holds.READ_HOLD: ("read hold", _read_hold),
+    holds.SEATS_DECIDED: ("read decision", _seats_decided),
+    holds.LOCK_SEATS.format(among=""): ("lock seats", _lock_seats),
+    holds.SELL_SEATS: ("sell seats", _sell_seats),
+    holds.FREE_SEATS: ("free seats", _free_seats),
+    holds.FREE_HOLD_SEATS: ("free hold seats", _free_hold_seats),
+    holds.LOCK_AREAS: ("lock areas", _lock_areas),
+    holds.SELL_PLACES: ("sell places", _sell_places),
+    holds.FREE_PLACES: ("free places", _free_places),
+    holds.INSERT_FACT: ("insert fact", _insert_fact),
+    events._READ: ("read event", _read_event),
+    events._READ_LOCKED: ("lock event", _read_event_locked),
+    events._SET_STATE: ("set state", _set_state),
+    events._SET_POLICY: ("set policy", _set_policy),
+    events._READ_POLICY: ("read policy", _read_policy),
+    events._LOCK_CURSOR: ("lock cursor", _lock_cursor),
+    events._PAUSED_FOR_US: ("paused for", _paused_for),
+    events._LOCK_HOLDS: ("lock holds", _lock_holds),
+    events._EXTEND_HOLDS: ("extend holds", _extend_holds),
+    events._INSERT_FACT: ("tell the allocator", _tell_allocator),
+}
+
+
+class Result:
+    """What a statement returned; its rows can be awaited too."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.rowcount = len(rows)
+
+    def fetchone(self) -> Any:
+        return self._rows[0] if self._rows else None
+
+    def fetchall(self) -> Rows:
+        return self._rows
+
+
+class Connection:
+    """As much of psycopg's connection as the code under test uses."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def execute(self, statement: str, values: Any = None) -> Result:
+        if statement.startswith("SET LOCAL"):
+            return Result([])
+        what, run = STATEMENTS[statement]
+        self.session.step(what)
+        return Result(run(self.session, values))
+
+    def cursor(self, row_factory: Any = None) -> Cursor:
+        return Cursor(self)
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()
+
+    def commit(self) -> None:
+        session = self.session
+        if session.locked:  # the end of a transaction that only read is nothing others can see
+            session.step("commit")
+        session.commit()
+
+    def rollback(self) -> None:
+        if not self.session.cut:
+            self.session.rollback()
+
+    def close(self) -> None:
+        """Say goodbye; who is dead or cut off cannot."""
+        if not self.session.process.host.dead and not self.session.cut:
+            self.session.end()
+
+
+class Cursor:
+    """Statements on the same connection; leaving it ends nothing."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.execute = connection.execute
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        pass
+
+
+class AsyncConnection:
+    """The same for asynchronous code, which runs in a process of its own and never really waits."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def execute(self, statement: str, values: Any = None) -> AsyncResult:
+        return AsyncResult(self._connection.execute(statement, values))
+
+    @asynccontextmanager
+    async def transaction(self) -> Any:
+        with self._connection.transaction():
+            yield
+
+
+class AsyncResult:
+    def __init__(self, result: Result) -> None:
+        self._result = result
+        self.rowcount = result.rowcount
+
+    async def fetchone(self) -> Any:
+        return self._result.fetchone()
+
+    async def fetchall(self) -> Rows:
+        return self._result.fetchall()
+
+
+def run_at_once(work: Any) -> Any:
+    """Drive a coroutine whose awaits are all done when they return."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("nothing here really waits")
