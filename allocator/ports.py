@@ -69,7 +69,7 @@ class Truth(Protocol):
         ...
 
     def open_when_due(self) -> int | None:
-        """Open a draft or lobby whose time has come; the change is a fact. As `store.events.open_when_due`."""
+        """Open a draft or lobby whose time has come, by a fact. As `store.events.open_when_due`."""
         ...
 
     def load(self) -> tuple[Memory, Cursor]:
