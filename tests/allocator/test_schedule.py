@@ -29,7 +29,9 @@ def owner(database_url: str, redis_url: str) -> Iterator[Owner]:
     made.close()
 
 
-def test_the_loop_sleeps_no_longer_than_until_the_opening_and_opens_once(owner, monkeypatch):
+def test_the_loop_sleeps_no_longer_than_until_the_opening_and_opens_once(
+    owner: Owner, monkeypatch: pytest.MonkeyPatch
+):
     waited: list[int] = []
     read = owner.arrivals.read
 
@@ -58,11 +60,18 @@ def test_an_owner_without_stream_opens_on_time_too(owner):
     assert owner.memory.policy.state is EventState.OPEN
 
 
-def test_a_time_that_an_operator_sets_later_is_seen_by_a_loop_that_looks_once_a_second(owner, monkeypatch):
+def test_a_time_that_an_operator_sets_later_is_seen_by_a_loop_that_looks_once_a_second(
+    owner: Owner, monkeypatch: pytest.MonkeyPatch
+):
     owner.query_nothing("UPDATE event SET opens_at = NULL")
-    looked = []
+    looked: list[int | None] = []
     look = owner.truth.open_when_due
-    monkeypatch.setattr(owner.truth, "open_when_due", lambda: looked.append(1) or look())
+
+    def noted() -> int | None:
+        looked.append(look())
+        return looked[-1]
+
+    monkeypatch.setattr(owner.truth, "open_when_due", noted)
     owner.settle_down()
     for _ in range(3):
         owner.loop.tick()
