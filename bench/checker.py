@@ -11,6 +11,7 @@
 | `foreign_hold` | a hold that is not its request's buyer's, or shown to or changed by somebody else |
 | `unexplained` | an answer or a seat that the ledger does not account for |
 | `inconsistent` | tables that contradict each other, batches with gaps |
+| `late` | no law broken: overtaken, or asked anew, because with the stream those who waited were gone too |
 
 It walks the ledger with arithmetic of its own and does not use the decision function; whether the
 same decisions come out again is what `./run verify` replays.
@@ -24,19 +25,20 @@ from bench.checks.answers import check_answers
 from bench.checks.order import check_order
 from bench.checks.tables import check_tables
 from bench.checks.walk import Walker
-from bench.evidence import Finding, Seen, Truth
+from bench.evidence import Finding, Loss, Seen, Truth
 
-KINDS = ("oversold", "lost", "doubled", "reordered", "foreign_hold", "unexplained", "inconsistent")
+KINDS = ("oversold", "lost", "doubled", "reordered", "foreign_hold", "unexplained", "inconsistent", "late")
 
 
-def judge(seen: Sequence[Seen], truth: Truth) -> list[Finding]:
+def judge(seen: Sequence[Seen], truth: Truth, losses: Sequence[Loss] = ()) -> list[Finding]:
     """All findings, worst kind first. Call it when the run is over and everything accepted is decided.
 
-    `seen` are the clients of one machine (their clock is compared); several may share a buyer.
+    `seen` are the clients of one machine (their clock is compared); several may share a buyer. `losses`
+    are for those who break things on purpose and know what they broke.
     """
     walk = Walker(truth).run()
     findings = list(walk.findings)
     findings.extend(check_tables(truth, walk))
-    findings.extend(check_order(seen, truth, walk))
-    findings.extend(check_answers(seen, truth, walk))
+    findings.extend(check_order(seen, truth, walk, losses))
+    findings.extend(check_answers(seen, truth, walk, losses))
     return sorted(dict.fromkeys(findings), key=lambda finding: KINDS.index(finding.kind))

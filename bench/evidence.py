@@ -136,6 +136,17 @@ class Truth(Struct):
     """(kind, hold) of facts the allocator has not consumed yet"""
 
 
+class Loss(NamedTuple):
+    """The stream was lost, and somebody who waited could not ask again in the second that is waited for them.
+
+    Milliseconds of the Unix epoch, as in arrivals: what arrived up to `lost_at` and was decided up to
+    `over_at` may stand behind what arrived later.
+    """
+
+    lost_at: int
+    over_at: int
+
+
 class Finding(Struct, frozen=True):
     """Something that must not be. `story` says who, which seat and which arrivals or batches."""
 

@@ -7,7 +7,7 @@ import secrets
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import psycopg
 from msgspec import Struct
 
 from bench.checker import judge
-from bench.evidence import Finding, Seen, Truth
+from bench.evidence import Finding, Loss, Seen, Truth
 from bench.truth import read_truth
 from store import events
 from store.errors import OnsaleError
@@ -136,13 +136,15 @@ def settle(target: Target, event: StageEvent, arrivals: list[str]) -> bool:
     return False
 
 
-def examine(database_url: str, event: StageEvent, seen: list[Seen]) -> tuple[list[Finding], Truth]:
+def examine(
+    database_url: str, event: StageEvent, seen: list[Seen], losses: Sequence[Loss] = ()
+) -> tuple[list[Finding], Truth]:
     """The checker's findings and those of the replay, and what the database holds."""
     from allocator import replay
 
     with psycopg.connect(database_url) as connection:
         truth = read_truth(connection, event.slug)
-        findings = judge(seen, truth)
+        findings = judge(seen, truth, losses)
         for item in replay.verify(connection, event.id):
             if isinstance(item, replay.Finding):
                 findings.append(Finding("replay", f"Batch {item.batch_no} {item.story}."))

@@ -7,6 +7,7 @@ one, and how long a statement or a lock may take.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ STATEMENT_TIMEOUT_MS = 5_000
 LOCK_TIMEOUT_MS = 1_000
 CONNECTION_WAIT_SECONDS_MAX = 2.0
 WAITING_MAX = 200
+RECONNECT_SECONDS = 0.2
 
 
 class EventRow(Struct, frozen=True):
@@ -72,7 +74,23 @@ class SeatMap(Struct, frozen=True):
 
 
 def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
-    """A bounded pool, to be opened by its user. Who finds no connection in time gets `PoolTimeout`."""
+    """A bounded pool, to be opened by its user. Who finds no connection in time gets `PoolTimeout`.
+
+    While Postgres is away it goes on trying by itself. psycopg's pool does not: once its last attempt has
+    failed, the next one is made for the next who asks, and nobody may ask while its queue is full, where
+    those who gave up stay until there is a connection.
+    """
+    trying: set[asyncio.Task[None]] = set()
+
+    async def try_again(pool: Pool) -> None:
+        await asyncio.sleep(RECONNECT_SECONDS)
+        if not pool.closed:
+            await pool.check()  # makes an attempt if there is room for a connection and none under way
+
+    def reconnect_failed(pool: Pool) -> None:
+        task = asyncio.get_running_loop().create_task(try_again(pool))
+        trying.add(task)
+        task.add_done_callback(trying.discard)
 
     async def configure(connection: Conn) -> None:
         await connection.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
@@ -85,7 +103,8 @@ def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
         max_size=size_max,
         max_waiting=WAITING_MAX,
         timeout=CONNECTION_WAIT_SECONDS_MAX,
-        reconnect_timeout=0.0,  # never give up and never wait long: each caller's own time-out decides
+        reconnect_timeout=0.0,  # never wait long: each caller's own time-out decides
+        reconnect_failed=reconnect_failed,
         configure=configure,
         check=AsyncConnectionPool.check_connection,
         open=False,

@@ -10,11 +10,13 @@ from itertools import pairwise
 import msgspec
 
 from bench.checks.walk import Walk, told
-from bench.evidence import Ask, Finding, Frame, LedgerRow, Seen, Truth, read_frame, read_json
+from bench.evidence import Ask, Finding, Frame, LedgerRow, Loss, Seen, Truth, read_frame, read_json
 from store.wire import arrival_order, canonical_want, decision_frame, decode_want
 
 
-def check_answers(seen: Sequence[Seen], truth: Truth, walk: Walk) -> Iterator[Finding]:
+def check_answers(
+    seen: Sequence[Seen], truth: Truth, walk: Walk, losses: Sequence[Loss] = ()
+) -> Iterator[Finding]:
     """Lost, doubled, foreign and unexplained answers, and seats two clients believe they have."""
     owners = {hold.hold_id: hold.buyer for hold in truth.holds}
     states = {hold.hold_id: hold.state for hold in truth.holds}
@@ -22,7 +24,7 @@ def check_answers(seen: Sequence[Seen], truth: Truth, walk: Walk) -> Iterator[Fi
     for (buyer, request_id), asks in _by_key(seen).items():
         rows = walk.by_key.get((buyer, request_id), [])
         frames = {frame for ask, _ in asks for _, frame in ask.decisions}
-        yield from _lost(buyer, request_id, asks, rows, truth)
+        yield from _lost(buyer, request_id, asks, rows, truth, losses)
         yield from _doubled(buyer, request_id, asks, frames)
         yield from _content(buyer, asks, rows)
         for frame in sorted(frames):
@@ -49,11 +51,19 @@ def _by_key(seen: Sequence[Seen]) -> dict[tuple[str, str], list[tuple[Ask, bool]
 
 
 def _lost(
-    buyer: str, request_id: str, asks: list[tuple[Ask, bool]], rows: list[LedgerRow], truth: Truth
+    buyer: str,
+    request_id: str,
+    asks: list[tuple[Ask, bool]],
+    rows: list[LedgerRow],
+    truth: Truth,
+    losses: Sequence[Loss],
 ) -> Iterator[Finding]:
     accepted = [arrival for ask, _ in asks for _, arrival in ask.accepted]
     who = f"{buyer}'s request {request_id}"
-    if accepted and not rows:
+    if accepted and not rows and _served_anew(asks, accepted, losses):
+        story = f"{who} was accepted as {accepted[0]}, lost with the stream and the gateway that knew it"
+        yield Finding("late", f"{story}, asked again, and refused at the gate as if for the first time.")
+    elif accepted and not rows:
         passed = arrival_order(accepted[0]) <= arrival_order(truth.cursor_arrival)
         cursor = f"the cursor {'has passed it' if passed else 'is below it'} ({truth.cursor_arrival})"
         yield Finding("lost", f"{who} was accepted as {accepted[0]}; the ledger has no row for it, {cursor}.")
@@ -61,6 +71,14 @@ def _lost(
         waited = any(stayed and ask.sent_ns and not ask.not_queued for ask, stayed in asks)
         if waited:
             yield Finding("lost", f"{told(rows[0])} was decided; its client stayed and was never told.")
+
+
+def _served_anew(asks: list[tuple[Ask, bool]], accepted: list[str], losses: Sequence[Loss]) -> bool:
+    """Whether more was lost than "accepted" promises to survive, and who asked again was refused."""
+    again = sum(len(ask.sent_ns) for ask, _ in asks) > 1
+    refused = any(ask.not_queued for ask, _ in asks)
+    last = max(arrival_order(arrival)[0] for arrival in accepted)
+    return again and refused and any(last <= loss.lost_at for loss in losses)
 
 
 def _doubled(

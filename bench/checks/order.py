@@ -6,16 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from bench.checks.walk import Walk, told
-from bench.evidence import Ask, Finding, LedgerRow, Seen, Truth, read_frame
+from bench.evidence import Ask, Finding, LedgerRow, Loss, Seen, Truth, read_frame
 from store.wire import arrival_order
 
 Order = tuple[int, int]
 
 
-def check_order(seen: Sequence[Seen], truth: Truth, walk: Walk) -> Iterator[Finding]:
+def check_order(
+    seen: Sequence[Seen], truth: Truth, walk: Walk, losses: Sequence[Loss] = ()
+) -> Iterator[Finding]:
     """Rows stand in arrival order, nobody was refused what a later arrival got, clients agree."""
     yield from _ledger_order(truth)
-    yield from _refused_though_free(truth, walk)
+    yield from _refused_though_free(truth, walk, losses)
     yield from _arrivals_told(seen)
     yield from _acting_first(seen)
 
@@ -43,7 +45,7 @@ def _ledger_order(truth: Truth) -> Iterator[Finding]:
         last = row
 
 
-def _refused_though_free(truth: Truth, walk: Walk) -> Iterator[Finding]:
+def _refused_though_free(truth: Truth, walk: Walk, losses: Sequence[Loss]) -> Iterator[Finding]:
     got: dict[int, list[LedgerRow]] = {}
     for life in walk.lives.values():
         for seat in life.seats:
@@ -65,11 +67,14 @@ def _refused_though_free(truth: Truth, walk: Walk) -> Iterator[Finding]:
             yield Finding("reordered", f"{story}got {truth.plan.seats[seat].guid}.")
         else:
             yield Finding("unexplained", f"{told(row)} was refused though {names} were free.")
-    yield from _overtaken(truth, walk, got)
+    yield from _overtaken(truth, walk, got, losses)
 
 
-def _overtaken(truth: Truth, walk: Walk, got: dict[int, list[LedgerRow]]) -> Iterator[Finding]:
+def _overtaken(
+    truth: Truth, walk: Walk, got: dict[int, list[LedgerRow]], losses: Sequence[Loss]
+) -> Iterator[Finding]:
     """Named seats refused because somebody decided earlier, but arrived later, had them."""
+    times = {batch.batch_no: batch.batch_time // 1000 for batch in truth.batches}
     suspects = {winner.at for winner in _out_of_order(truth)}
     if not suspects:
         return
@@ -78,6 +83,8 @@ def _overtaken(truth: Truth, walk: Walk, got: dict[int, list[LedgerRow]]) -> Ite
         for row in rows:
             if row.outcome != "taken" or row.at not in suspects:
                 continue
+            arrived, decided = arrival_order(row.arrival)[0], times.get(row.batch_no, 0)
+            excused = any(arrived <= loss.lost_at <= decided <= loss.over_at for loss in losses)
             result = read_frame(f'{{"result":{row.result}}}'.encode()).result
             for guid in result.get("taken", ()):
                 for winner in got.get(numbers.get(guid, -1), ()):
@@ -85,7 +92,7 @@ def _overtaken(truth: Truth, walk: Walk, got: dict[int, list[LedgerRow]]) -> Ite
                     had_it = winner.at < row.at and (end is None or end > row.at)
                     if had_it and arrival_order(winner.arrival) > arrival_order(row.arrival):
                         story = f"{told(row)} was refused {guid}: {told(winner)}, who arrived later, had it."
-                        yield Finding("reordered", story)
+                        yield Finding("late" if excused else "reordered", story)
 
 
 def _out_of_order(truth: Truth) -> Iterator[LedgerRow]:

@@ -6,18 +6,23 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
 
+from bench.evidence import Loss
 from bench.torture.proxy import Link
-from bench.torture.schedule import Fault, Kind, Slot
+from bench.torture.schedule import LOSES_THE_STREAM, Fault, Kind, Slot
 from bench.torture.stage import Stage
 from store.stream.redis_stream import connect
 from store.words import EventState
 
 STOP_SECONDS_MAX = 15.0
+ASKED_SECONDS = 2.0
+"""After a loss: by then whoever waits has noticed, asked again, and was gathered."""
+LATE_SECONDS = 10.0
+"""After the last healing: by then whoever was cut off has asked again and is decided."""
 
 Heal = Callable[[], None]
 
@@ -36,6 +41,23 @@ class Broken(Struct):
     def story(self, since: float = 0.0) -> str:
         """In a few words, times counted from `since`."""
         return f"{self.at - since:.2f}–{self.healed_at - since:.2f} s {self.kind}: {self.victim}"
+
+
+def losses(broken: Sequence[Broken]) -> list[Loss]:
+    """Where the stream was lost and something else was broken too, before all could have asked again."""
+    found = []
+    for loss in broken:
+        if loss.kind not in LOSES_THE_STREAM:
+            continue
+        during = [
+            other
+            for other in broken
+            if other is not loss and other.at < loss.healed_at + ASKED_SECONDS and other.healed_at > loss.at
+        ]
+        if during:
+            over_at = max(loss.healed_at, *(other.healed_at for other in during)) + LATE_SECONDS
+            found.append(Loss(int(loss.healed_at * 1000), int(over_at * 1000)))
+    return found
 
 
 def inflict(stage: Stage, fault: Fault) -> tuple[str, Heal]:

@@ -21,7 +21,7 @@ from bench.generator import mint
 from bench.target import StageEvent, Target, examine, settle, wait_known
 from bench.torture.buyer import Habits, held
 from bench.torture.buyers import buying
-from bench.torture.faults import Broken, Torturer
+from bench.torture.faults import Broken, Torturer, losses
 from bench.torture.fleet import FleetOrders, FleetSaw
 from bench.torture.schedule import Slot
 from bench.torture.stage import Stage
@@ -101,6 +101,8 @@ class RoundResult(Struct):
     decisions: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     epochs: int = 0
+    late: int = 0
+    """Requests the stream lost that were overtaken, or asked anew, because who waited was gone as well."""
     gap_seconds: float = 0.0
     """The longest time without a decision, under load."""
     gap_fault: str = ""
@@ -143,7 +145,8 @@ def play(
 def judge_round(database_url: str, played: Played) -> RoundResult:
     """Ask the checker and the replay, then what only a torture can see."""
     saw = played.saw
-    findings, truth = examine(database_url, played.event, saw.seen)
+    judged, truth = examine(database_url, played.event, saw.seen, losses(played.broken))
+    findings = [finding for finding in judged if finding.kind != "late"]
     requests = [row for row in truth.ledger if row.kind == "request"]
     result = RoundResult(
         played.number,
@@ -162,6 +165,7 @@ def judge_round(database_url: str, played: Played) -> RoundResult:
     findings += strange_errors(saw.errors)
     findings += troubles(played)
     findings += stalled(truth, played, result)
+    result.late = sum(finding.kind == "late" for finding in judged)
     result.findings = list(dict.fromkeys(findings))
     return result
 

@@ -54,6 +54,9 @@ class Result(Struct):
     replay: int = 0
     other: int = 0
     """Unanswered, stalled, died by itself, an alert in a log, or trouble of the torturer's own."""
+    late: int = 0
+    """No law broken: the stream was lost with a request in it, who waited for it was cut off or killed at
+    the same time, and so it was overtaken by somebody who arrived later, or asked anew."""
     takeovers: int = 0
     longest_gap_seconds: float = 0.0
     longest_gap_fault: str = ""
@@ -109,6 +112,7 @@ def summed_up(seed: int, minutes: float, rounds: Sequence[tuple[RoundResult, str
         errors.update(judged.errors)
         found.update(finding.kind for finding in judged.findings)
         result.decisions += judged.decisions
+        result.late += judged.late
         result.takeovers += max(0, judged.epochs - 1)
         if judged.gap_seconds > result.longest_gap_seconds:
             result.longest_gap_seconds, result.longest_gap_fault = judged.gap_seconds, judged.gap_fault
@@ -119,7 +123,7 @@ def summed_up(seed: int, minutes: float, rounds: Sequence[tuple[RoundResult, str
     result.faults_by_kind, result.outcomes, result.errors = (
         dict(sorted(counted.items())) for counted in (kinds, outcomes, errors)
     )
-    for law in (*LAWS, "replay"):
+    for law in (*(law for law in LAWS if law != "late"), "replay"):
         setattr(result, law, found.pop(law, 0))
     result.other = found.total()
     return result

@@ -105,6 +105,8 @@ DECK: dict[Kind, Card] = {
     Kind.PAUSE_EVENT: Card(Group.OPERATOR, 2, (0.2, 2.0), ("event",)),
 }
 
+LOSES_THE_STREAM = frozenset({Kind.WIPE_VALKEY, Kind.FLUSH_VALKEY})
+
 ONE_OF_EACH = (
     Kind.KILL_OWNER,
     Kind.CUT_REPLY_VALKEY,

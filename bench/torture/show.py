@@ -35,6 +35,9 @@ def torture_panel(result: Result) -> RenderableType:
     )
     rows.add_row("decisions", f"{result.decisions:,}", _counted(result.outcomes))
     rows.add_row("takeovers", f"{result.takeovers:,}", "")
+    rows.add_row(
+        "late", f"{result.late:,}", "overtaken or asked anew: the stream was lost, and who waited cut off"
+    )
     gap = f"without a decision: {result.longest_gap_fault or 'no fault'}"
     rows.add_row("longest", f"{result.longest_gap_seconds:g} s", gap)
     for name, meaning in LINES:
