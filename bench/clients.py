@@ -52,6 +52,7 @@ class Fleet:
         self._running = False
         self._stop_at_ns = 0
         self._serial = 0
+        self._take(orders)
         self._returning: set[asyncio.Task[None]] = set()
 
     async def connect(self) -> None:
@@ -96,6 +97,7 @@ class Fleet:
         begun_ns = self.round.first_sent_ns = time.monotonic_ns()
         seconds = orders.seconds if orders.mode in (Mode.CLOSED_LOOP, Mode.OPEN_LOOP) else 0.0
         self._stop_at_ns = begun_ns + int(seconds * 1e9)
+        self._take(orders)
         if orders.mode is Mode.OPEN_LOOP:
             await self._send_on_schedule(Schedule.lasting(begun_ns, orders.rate_per_second, seconds))
         else:
@@ -106,6 +108,13 @@ class Fleet:
         self._running = False
         gc.enable()
         return self._finish()
+
+    def _take(self, orders: Orders) -> None:
+        """What each request needs of the orders, at hand."""
+        self._wants, self._keep, self._sockets = orders.wants, orders.keep, len(self.clients)
+        self._closed_loop = orders.mode is Mode.CLOSED_LOOP
+        self._sent_max = orders.requests_per_socket_max * self._sockets
+        self._requests_each = orders.requests_each if orders.mode is Mode.STAMPEDE else 0
 
     async def _send_at_once(self, now_ns: int) -> None:
         for number, client in enumerate(self.clients):
@@ -129,15 +138,15 @@ class Fleet:
 
     def _send(self, client: Buyer, counts_from_ns: int, now_ns: int) -> None:
         """The client's next request. Its latency counts from `counts_from_ns`."""
-        wants = self.orders.wants
-        want = wants[(client.number + client.turns * len(self.clients)) % len(wants)]
+        wants, done = self._wants, self.round
+        want = wants[(client.number + client.turns * self._sockets) % len(wants)]
         client.turns += 1
         request_id = f"r{self._serial}-{client.turns}"
         client.pending[request_id] = (counts_from_ns, want)
         self._undecided += 1
-        self.round.sent += 1
-        self.round.last_sent_ns = now_ns
-        if self.orders.keep:
+        done.sent += 1
+        done.last_sent_ns = now_ns
+        if self._keep:
             client.asks[request_id] = Ask(request_id, want, [now_ns])
         client.ask(request_id, want)
 
@@ -148,12 +157,13 @@ class Fleet:
         if kind == "decision":
             if ask is not None:
                 ask.decisions.append((now, payload))
-            elif self.orders.keep:
+            elif self._keep:
                 client.seen.strange.append(payload)
             if head.id in client.pending:
-                self.round.decided += 1
-                self.round.outcomes[head.outcome] = self.round.outcomes.get(head.outcome, 0) + 1
-                if self.orders.churn and head.outcome == "held":
+                done, outcome = self.round, head.outcome
+                done.decided += 1
+                done.outcomes[outcome] = done.outcomes.get(outcome, 0) + 1
+                if outcome == "held" and self.orders.churn:
                     self._part_with(client, payload, now)
                 self._answered(client, head.id, now)
         elif kind == "accepted":
@@ -190,11 +200,11 @@ class Fleet:
         client.part_with(op, hold)
 
     def _answered(self, client: Buyer, request_id: str, now: int) -> None:
-        counts_from_ns, _ = client.pending.pop(request_id)
-        self._undecided -= 1
         done = self.round
-        done.latencies_ns.append(now - counts_from_ns)
-        done.answer_gap_ns_max = max(done.answer_gap_ns_max, now - (done.last_answer_ns or now))
+        done.latencies_ns.append(now - client.pending.pop(request_id)[0])
+        self._undecided -= 1
+        if now - done.last_answer_ns > done.answer_gap_ns_max and done.last_answer_ns:
+            done.answer_gap_ns_max = now - done.last_answer_ns
         done.last_answer_ns = now
         if self._asks_on(client, now):
             self._send(client, now, now)
@@ -202,11 +212,9 @@ class Fleet:
             self._changed.set()
 
     def _asks_on(self, client: Buyer, now: int) -> bool:
-        orders = self.orders
-        if orders.mode is Mode.CLOSED_LOOP:
-            sent_max = orders.requests_per_socket_max * len(self.clients)
-            return now < self._stop_at_ns and self.round.sent < sent_max
-        return orders.mode is Mode.STAMPEDE and client.turns < orders.requests_each
+        if now < self._stop_at_ns:
+            return self._closed_loop and self.round.sent < self._sent_max
+        return client.turns < self._requests_each
 
     def _trouble(self, client: Buyer, head: Head, ask: Ask | None, now: int) -> None:
         code = head.code or head.type

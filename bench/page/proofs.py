@@ -22,42 +22,49 @@ def proofs_section(found: Everything) -> Html:
 
 def _torture(torture: dict[str, Any]) -> list[Html]:
     kinds: dict[str, int] = torture.get("faults_by_kind") or {}
-    verdicts = [[name, f"{torture.get(name, 0):,}"] for name in MUST_BE_ZERO]
+    verdicts = [_counted(name, torture.get(name, 0)) for name in MUST_BE_ZERO]
     said = (
-        f"Torture: {torture.get('faults', 0):,} faults in {torture.get('minutes', 0):g} minutes of load, "
+        f"{torture.get('faults', 0):,} faults in {torture.get('minutes', 0):g} minutes of load, "
         f"{torture.get('decisions', 0):,} decisions; seed {torture.get('seed', '?')}."
     )
     if gap := torture.get("longest_gap_seconds"):
         said += f" The longest time without a decision was {gap:g} s ({torture.get('longest_gap_fault')})."
     rows = [[kind, f"{count:,}"] for kind, count in kinds.items()]
     return [
+        tag("h3", "Torture"),
         tag("p", said),
-        table(["", ""], verdicts, "facts"),
+        tag("ul", *verdicts, class_="counts"),
         _folded(f"the {len(kinds)} kinds of faults", table(["", ""], rows, "facts")) if rows else Html(""),
     ]
+
+
+def _counted(name: str, count: int) -> Html:
+    shape, kind = ("◆", "faulty") if count else ("○", "clean")
+    return tag("li", tag("i", shape, aria_hidden="true"), f"{name} {count or 'none'}", class_=f"cell {kind}")
 
 
 def _simulation(simulation: dict[str, Any]) -> list[Html]:
     broken = simulation.get("broken") or []
     said = (
-        f"Simulation: {simulation.get('seeds', 0):,} on-sales under a virtual clock, "
+        f"{simulation.get('seeds', 0):,} on-sales under a virtual clock, "
         f"{simulation.get('steps', 0):,} steps with trouble in between; "
         + ("every law held in every one." if not broken else f"{len(broken):,} broke a law.")
     )
     rows = [[_words(path), f"{count:,}"] for path, count in (simulation.get("counters") or {}).items()]
     stories = [tag("p", str(one.get("story", "")), class_="failed") for one in broken[:3]]
     taken = _folded("rare paths, and how often they were taken", table(["", ""], rows, "facts"))
-    return [tag("p", said), *stories, taken if rows else Html("")]
+    return [tag("h3", "Simulation"), tag("p", said), *stories, taken if rows else Html("")]
 
 
 def _mutants(mutants: dict[str, Any]) -> list[Html]:
     outcomes: list[dict[str, Any]] = mutants.get("outcomes") or []
     said = (
-        f"Mutants: {mutants.get('guards', 0)} guards taken out one at a time, and the tests run; "
+        f"{mutants.get('guards', 0)} guards taken out one at a time, and the tests run; "
         f"{mutants.get('caught', 0)} were noticed."
     )
     rows = [[one.get("guard", ""), one.get("kind", ""), _caught(one)] for one in outcomes]
     return [
+        tag("h3", "Mutants"),
         tag("p", said),
         _folded("each guard", table(["guard", "kind", "noticed by"], rows, "cards judged")),
     ]
