@@ -14,8 +14,8 @@ import pytest
 
 from tests.gateway.rig import EVENT
 from tests.model.clients import WITHIN_SECONDS, Buyer, Http, Operator
+from tests.model.house import VENUE, house
 from tests.model.stack import Stack, stack
-from tests.model.test_model import VENUE, house
 
 
 @dataclass
