@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import functools
 import json
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -40,7 +41,8 @@ from store.wire import (
 from store.words import EventState
 
 SECRET = "a secret of the tests, 32 bytes long or more"
-EVENT = "gig"
+EVENT = f"gig-{os.getpid()}"
+"""Channels are the whole server's: each process that runs tests has its own."""
 WITHIN = 10.0
 
 

@@ -300,6 +300,7 @@ async def test_an_event_with_the_longest_name_can_be_read(engine_urls, event, da
         ("GET", PATH, "POST"),
         ("POST", "/", "GET"),
     ],
+    ids=["operators", "event", "requests", "page"],
 )
 @scenario
 async def test_a_wrong_method_is_told_every_right_one(engine_urls, event, method, path, allowed):
