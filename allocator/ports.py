@@ -75,7 +75,7 @@ class Truth(Protocol):
         ...
 
     def open_when_due(self) -> int | None:
-        """As `store.events.open_when_due`: a draft or lobby whose time has come is opened, which is a fact."""
+        """`store.events.open_when_due`: a draft or lobby whose time has come is opened, which is a fact."""
         ...
 
     def load(self) -> tuple[Memory, Cursor]:

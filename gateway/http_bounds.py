@@ -59,10 +59,18 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._head_open = False
-        super().on_headers_complete()
+        self.begin_request()
 
     def on_message_complete(self) -> None:
         self._whole = True
+        self.end_request()
+
+    def begin_request(self) -> None:
+        """The head is whole."""
+        super().on_headers_complete()
+
+    def end_request(self) -> None:
+        """The body is whole."""
         super().on_message_complete()
 
     def _expect_the_rest(self) -> None:
@@ -76,7 +84,16 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         self._timer = None
+        if self._answer_owed():  # its client cannot know that we are not waiting for the next request
+            self._expect_the_rest()
+            return
         self._refuse(b"408 Request Timeout", b"The request did not come in time. Send it in one go.")
+
+    def _answer_owed(self) -> bool:
+        """Whether a whole request before the one that is coming in has no answer yet."""
+        cycle: RequestResponseCycle | None = self.cycle
+        before = self._head_open or bool(self.pipeline)
+        return before and cycle is not None and not cycle.response_complete
 
     def _refuse(self, status: bytes, why: bytes) -> None:
         """Say so, unless an answer has begun, and close."""
@@ -84,7 +101,8 @@ class BoundedHttp(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         cycle: RequestResponseCycle | None = self.cycle
-        if cycle is None or not cycle.response_started or cycle.response_complete:
+        silent = cycle is None or not cycle.response_started or cycle.response_complete
+        if silent and not self._answer_owed():
             length = str(len(why)).encode()
             head = b"content-type: text/plain\r\nconnection: close\r\ncontent-length: " + length
             self.transport.write(b"HTTP/1.1 " + status + b"\r\n" + head + b"\r\n\r\n" + why)

@@ -93,7 +93,7 @@ class HttpProtocol(BoundedHttp):
         self._unset_keepalive_if_required()  # an answer within one read may have set it just now
         super().on_message_begin()
 
-    def on_headers_complete(self) -> None:
+    def begin_request(self) -> None:
         cycle: Any = self.cycle
         if (
             self.url.endswith(b"/requests")
@@ -108,7 +108,7 @@ class HttpProtocol(BoundedHttp):
             if slug is not None:
                 self.cycle = Exchange(self, slug, self.headers)  # type: ignore[assignment]
                 return
-        super().on_headers_complete()
+        super().begin_request()
 
     def on_body(self, body: bytes) -> None:
         cycle: Any = self.cycle
@@ -120,10 +120,10 @@ class HttpProtocol(BoundedHttp):
                 cycle.keep_alive = False  # nobody reads the rest
                 cycle.answer(status_of(_TOO_LARGE), _PROBLEM_HEAD, body_of(_TOO_LARGE))
 
-    def on_message_complete(self) -> None:
+    def end_request(self) -> None:
         cycle: Any = self.cycle
         if not isinstance(cycle, Exchange):
-            super().on_message_complete()
+            super().end_request()
         elif not cycle.response_complete:
             gateway: Any = self.config.app
             cycle.posting = Posting(gateway.runtime, cycle.slug, cycle.headers, cycle.body, cycle.answer)

@@ -20,8 +20,8 @@ from gateway.pages import demo
 from onsale.engines.data_dir import REPOSITORY
 from tests.gateway.rig import EVENT, token
 from tests.model.clients import Http, Operator
+from tests.model.house import VENUE, house
 from tests.model.stack import OPERATOR_KEY, stack
-from tests.model.test_model import VENUE, house
 from tests.profiles import LONG
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")

@@ -9,6 +9,7 @@ from functools import cache
 
 import pytest
 
+from gateway import http_bounds
 from gateway.http_protocol import Exchange, HttpProtocol
 from store.words import REQUEST_BYTES_MAX
 from tests.gateway.rig import EVENT, SEATS, StandIn, gateway, make_event, read_answer, scenario, token, until
@@ -185,6 +186,34 @@ async def test_a_body_that_is_too_large_ends_the_connection_before_it_is_read(en
         answer = await read_answer(reader)
         assert (answer.status, answer.headers["connection"]) == (413, "close")
         assert await reader.read() == b""
+
+
+@scenario
+async def test_a_request_that_is_whole_has_all_the_time_it_prefers(engine_urls, event, monkeypatch):
+    monkeypatch.setattr(http_bounds, "REQUEST_SECONDS_MAX", 0.05)
+    async with (
+        gateway(engine_urls) as served,
+        StandIn(engine_urls, event) as allocator,
+        connected(served) as (reader, writer),
+    ):
+        for piece in (raw_post("warm")[:20], raw_post("warm")[20:]):  # the first arms the timer
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0)
+        assert (await read_answer(reader)).status == 202
+        allocator.deciding = False
+        writer.write(raw_post("r1", Prefer="wait=1"))
+        assert (await read_answer(reader)).status == 202
+
+
+@scenario
+async def test_a_body_that_does_not_come_is_not_waited_for(engine_urls, event, exchanges, monkeypatch):
+    monkeypatch.setattr(http_bounds, "REQUEST_SECONDS_MAX", 0.05)
+    async with gateway(engine_urls) as served, connected(served) as (reader, writer):
+        writer.write(raw_post("r1")[:-3])
+        answer = await read_answer(reader)
+        assert (answer.status, answer.headers["connection"]) == (408, "close")
+    assert len(exchanges) == 1
 
 
 @scenario
