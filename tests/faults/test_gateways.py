@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from notifier.hub import SLOW
+from store.wire import arrival_order
 from tests.faults.clients import Desk
 from tests.faults.stage import Sale, Stage
 
@@ -32,7 +33,7 @@ def test_who_was_at_a_killed_gateway_asks_at_the_other_one_and_is_decided_once(s
     stage.kill("gateway-1")
     sale.desk.wait(lambda: all(len(b.asks["r1"].accepted) > 1 for b in there), "they asked again elsewhere")
     stage.heal()
-    first = arrivals.index(min(arrivals))
+    first = arrivals.index(min(arrivals, key=arrival_order))
     outcomes = [buyer.decision("r1").outcome for buyer in there]
     assert outcomes == ["held" if number == first else "taken" for number in range(len(there))]
     assert [buyer.decision("r1").arrival for buyer in there] == arrivals
