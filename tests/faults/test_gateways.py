@@ -55,6 +55,10 @@ def test_one_key_at_two_gateways_at_once_has_one_decision(stage: Stage, sale: Sa
     stage.heal()
     assert here.decision("same") == there.decision("same")
     assert (here.decision("other").outcome, there.decision("other").outcome) == ("held", "conflict")
+    here.ask("later", sale.seats[3])
+    assert here.decision("later").outcome == "held"
+    there.ask("later", sale.seats[4])
+    assert there.decision("later").outcome == "conflict"
     assert posted(sale, 1, "other", sale.seats[2]) == (422, "key_reused")
     assert posted(sale, 1, "other", sale.seats[1]) == (202, here.decision("other").arrival)
     sale.check()
