@@ -23,7 +23,9 @@ log = logging.getLogger("onsale.gateway")
 
 PING_SECONDS = 2.0
 SILENT_SECONDS_MAX = 6.0
-BACKOFF_SECONDS = (0.1, 2.0)
+BACKOFF_SECONDS = (0.1, 0.5)
+"""After a loss of the stream, hearing again is what makes a gateway append again what it had accepted. The
+longest pause is well below the second for which the allocator gathers that, so that it goes first (law 2)."""
 
 
 class Listener(Protocol):

@@ -39,7 +39,8 @@ GROUP_MAX = 1_000
 """Most entries in one append: bounds how long the stream's server is busy with one call."""
 ACCEPTED_AFTER_SECONDS = 0.1
 """How long `accepted` waits for the decision to make it unnecessary."""
-BACKOFF_SECONDS = (0.05, 1.0)
+BACKOFF_SECONDS = (0.05, 0.5)
+"""As in `gateway.follow`: back before the allocator stops gathering."""
 WAITERS_MAX = 16
 _UNANSWERED = (OutcomeUnknown, RedisError, OSError)
 

@@ -37,6 +37,8 @@ COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 """As it stands on the wire; the word alone is in comments of statements."""
 REQUEST_ROW = b"\trequest\t"
 """In the data of that COPY, when the batch decides requests and not only facts."""
+EXPIRED_ROW = b"\texpired\t"
+"""The same of a hold that ran out."""
 ANSWERS = b":decisions:"
 """In the PUBLISH of decisions to a gateway."""
 APPEND = b"EVALSHA"
@@ -141,13 +143,12 @@ class Stage:
             yield sale
 
     @contextlib.contextmanager
-    def scheduled_sale(self, opens_in_seconds: float) -> Iterator[Sale]:
-        """A draft that opens by itself, with a desk for those who wait for it."""
+    def scheduled_sale(self) -> Iterator[Sale]:
+        """A draft that opens by itself in half a minute, or when `opens_in` says, with a desk for buyers."""
         url = self.stack.urls.database_url
         event = make_event(url, 60, seats_per_buyer_max=1_000, state=EventState.DRAFT)
         with Sale(self, event, Target(self.stack.base_url, url, self.stack.token_secret)) as sale:
-            soon = f"clock_timestamp() + interval '{opens_in_seconds} seconds'"
-            sale.query(f"UPDATE event SET opens_at = {soon} WHERE id = %s")
+            sale.opens_in(30)
             yield sale
 
 
@@ -170,6 +171,11 @@ class Sale:
         with contextlib.closing(self.connection()):
             # as if it had never been, so that no process attends to it during the next test
             self.query("UPDATE event SET state = 'draft', paused_at = NULL, opens_at = NULL WHERE id = %s")
+
+    def opens_in(self, seconds: float) -> None:
+        """Sets the time at which the event opens by itself."""
+        when = f"clock_timestamp() + interval '{seconds} seconds'"
+        self.query(f"UPDATE event SET opens_at = {when} WHERE id = %s")
 
     # --- the truth ---
 

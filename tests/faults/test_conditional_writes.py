@@ -10,7 +10,7 @@ import pytest
 from store import holds
 from store.stream.port import POKE
 from store.words import HoldState
-from tests.faults.stage import COPY, Sale, Stage, until
+from tests.faults.stage import COPY, EXPIRED_ROW, Sale, Stage, until
 
 pytestmark = pytest.mark.faults
 
@@ -55,9 +55,9 @@ def test_a_hold_released_in_the_moment_it_runs_out_is_released_once(stage: Stage
         ann, bob = sale.desk.buyer("ann", 0), sale.desk.buyer("bob", 1)
         owner = sale.owner()
         proxy, said_before = stage.postgres_of[owner], len(stage.log(owner))
+        proxy.hold_before(EXPIRED_ROW)
         ann.ask("r1", sale.seats[0])
         hold = str(ann.decision("r1").result["hold"])
-        proxy.hold_before(COPY)  # the next batch is the one in which the hold runs out
         assert proxy.was_held.wait(10)
         assert ann.release(hold).state == HoldState.RELEASED
         proxy.let_go()

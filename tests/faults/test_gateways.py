@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from notifier.hub import SLOW
+from store.wire import arrival_order
 from tests.faults.clients import Desk
 from tests.faults.stage import Sale, Stage
 
@@ -32,7 +33,7 @@ def test_who_was_at_a_killed_gateway_asks_at_the_other_one_and_is_decided_once(s
     stage.kill("gateway-1")
     sale.desk.wait(lambda: all(len(b.asks["r1"].accepted) > 1 for b in there), "they asked again elsewhere")
     stage.heal()
-    first = arrivals.index(min(arrivals))
+    first = arrivals.index(min(arrivals, key=arrival_order))
     outcomes = [buyer.decision("r1").outcome for buyer in there]
     assert outcomes == ["held" if number == first else "taken" for number in range(len(there))]
     assert [buyer.decision("r1").arrival for buyer in there] == arrivals
@@ -54,6 +55,10 @@ def test_one_key_at_two_gateways_at_once_has_one_decision(stage: Stage, sale: Sa
     stage.heal()
     assert here.decision("same") == there.decision("same")
     assert (here.decision("other").outcome, there.decision("other").outcome) == ("held", "conflict")
+    here.ask("later", sale.seats[3])
+    assert here.decision("later").outcome == "held"
+    there.ask("later", sale.seats[4])
+    assert there.decision("later").outcome == "conflict"
     assert posted(sale, 1, "other", sale.seats[2]) == (422, "key_reused")
     assert posted(sale, 1, "other", sale.seats[1]) == (202, here.decision("other").arrival)
     sale.check()

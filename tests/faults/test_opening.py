@@ -35,10 +35,12 @@ def wait_owned(sale: Sale) -> None:
 
 
 def test_buyers_who_wait_hear_of_the_opening_and_are_served(stage: Stage):
-    with stage.scheduled_sale(1.5) as sale:
+    with stage.scheduled_sale() as sale:
         ann, bob = sale.desk.buyer("ann", 0), sale.desk.buyer("bob", 1)
         ann.ask("early", sale.seats[0])
         assert ann.decision("early").outcome == "event_not_open"
+        wait_owned(sale)
+        sale.opens_in(0.3)
         sale.desk.wait(lambda: ann.event_states and bob.event_states, "both gateways say that it is open")
         assert (ann.event_states, bob.event_states) == (["open"], ["open"])
         for buyer in (ann, bob):
@@ -49,7 +51,7 @@ def test_buyers_who_wait_hear_of_the_opening_and_are_served(stage: Stage):
 
 @pytest.mark.parametrize("when", ["just before it opens it", "when it has just opened it"])
 def test_an_owner_killed_at_the_time_leaves_the_opening_to_the_next(stage: Stage, when: str):
-    with stage.scheduled_sale(2.0) as sale:
+    with stage.scheduled_sale() as sale:
         wait_owned(sale)
         ann = sale.desk.buyer("ann", 0)
         owner, epoch = sale.owner(), sale.epoch
@@ -58,6 +60,7 @@ def test_an_owner_killed_at_the_time_leaves_the_opening_to_the_next(stage: Stage
             proxy.hold_before(OPENING)
         else:
             proxy.hold_reply_to(COMMIT, after=OPENING)
+        sale.opens_in(0.3)
         assert proxy.was_held.wait(10)
         stage.kill(owner)
         proxy.drop_held()
@@ -71,7 +74,8 @@ def test_an_owner_killed_at_the_time_leaves_the_opening_to_the_next(stage: Stage
 def test_a_time_at_which_nobody_ran_is_caught_up_and_a_pause_after_it_stands(stage: Stage):
     for name in ("allocator-1", "allocator-2"):
         stage.kill(name)
-    with stage.scheduled_sale(0.2) as sale:
+    with stage.scheduled_sale() as sale:
+        sale.opens_in(0.1)
         until(lambda: sale.one("SELECT opens_at < clock_timestamp() FROM event WHERE id = %s"), "it is time")
         assert sale.one("SELECT state FROM event WHERE id = %s") == EventState.DRAFT
         stage.stack.start_again("allocator-1")

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from allocator.loop import GATHER_SECONDS
+from gateway import follow
+from gateway.buyers import intake
 from store.stream.port import CREATED, POKE, REQUEST
 from store.wire import arrival_order, decode_entry
+from tests.allocator.house import entry, seats
 from tests.faults.stage import Sale, Stage, until
 
 pytestmark = pytest.mark.faults
@@ -65,6 +69,12 @@ def asked_again(sale: Sale) -> list[str]:
     return [entry.first_arrival for entry in entries if entry.first_arrival]
 
 
+def test_a_gateway_comes_back_from_the_longest_outage_while_the_allocator_still_gathers():
+    """Else what it had accepted and the stream lost is overtaken by what others append meanwhile."""
+    for pause in (follow.BACKOFF_SECONDS, intake.BACKOFF_SECONDS):
+        assert max(pause) <= GATHER_SECONDS / 2
+
+
 def test_what_arrives_behind_the_cursor_is_decided_in_its_order(stage: Stage, sale: Sale):
     ann, bob = sale.desk.buyer("ann", 0), sale.desk.buyer("bob", 1)
     far = f"{int(time.time() * 1000) + 3_600_000}-0"
@@ -74,6 +84,7 @@ def test_what_arrives_behind_the_cursor_is_decided_in_its_order(stage: Stage, sa
         stage.allocators_without_stream()
         client.delete(key)
         client.xadd(key, {CREATED: b"1"}, id="1-1")  # as when a server came back with an old file
+        client.xadd(key, {REQUEST: entry("dora", "r1", seats(sale.seats[2]))}, id="5-1")
     ann.ask("r1", sale.seats[0])
     behind = ann.accepted("r1")
     assert arrival_order(behind) < arrival_order(far)
@@ -82,6 +93,7 @@ def test_what_arrives_behind_the_cursor_is_decided_in_its_order(stage: Stage, sa
     stage.heal()
     assert (ann.decision("r1").outcome, ann.decision("r1").arrival) == ("held", behind)
     assert bob.decision("r1").outcome == "taken"
+    until(lambda: sale.key_rows("dora", "r1") == ["held"], "who has no gateway any more is decided too")
     sale.desk.buyer("eve", 1).ask("r1", sale.seats[1])
     truth = sale.check()
     eve = next(row for row in truth.ledger if row.buyer == "eve")

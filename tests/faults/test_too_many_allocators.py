@@ -15,9 +15,11 @@ def test_four_allocators_of_one_environment_take_turns_and_never_decide_together
     more = Stack(stage.stack.engines, gateways=0, allocators=2)
     more.start()
     try:
-        backend = "application_name LIKE 'onsale allocator %%' AND %s IS NOT NULL"
-        standing_by = f"SELECT count(*) FROM pg_stat_activity WHERE {backend}"
-        until(lambda: sale.one(standing_by) >= 8, "four allocators attend to the event")
+        attending = (
+            "SELECT count(*) FROM pg_stat_activity JOIN event"
+            " ON application_name = 'onsale allocator ' || slug WHERE event.id = %s"
+        )
+        until(lambda: sale.one(attending) == 4, "four allocators attend to the event")
         for _ in range(4):
             crowd.wait(30)
             epoch = sale.epoch
