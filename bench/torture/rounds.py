@@ -187,9 +187,21 @@ def wrong_maps(targets: Sequence[Target], event: StageEvent) -> list[Finding]:
         time.sleep(MAP_POLL_SECONDS)
         wrong = [target for target in wrong if _map(target, event) != _table(target, event)]
     return [
-        Finding("unexplained", f"{target.base_url} shows a seat map that is not the table's, and stays so.")
+        Finding(
+            "unexplained", f"The seat map of {target.base_url} stays wrong: {_difference(target, event)}."
+        )
         for target in wrong
     ]
+
+
+def _difference(target: Target, event: StageEvent) -> str:
+    (shown, shown_free), (true, true_free) = _map(target, event), _table(target, event)
+    seats = [
+        f"{seat.guid} {ours!r} instead of {theirs!r}"
+        for seat, ours, theirs in zip(event.plan.seats, shown, true, strict=False)
+        if ours != theirs
+    ]
+    return f"{len(seats)} seats ({', '.join(seats[:5])}), free places {shown_free} instead of {true_free}"
 
 
 def _map(target: Target, event: StageEvent) -> tuple[str, list[int]]:
