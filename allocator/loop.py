@@ -203,6 +203,8 @@ class BatchLoop:
                 log.warning("%s: batch of %d decided again: %s", self._event, len(asks), short)
                 if tried:
                     self.memory, self.cursor = self._truth.load()
+                    # it reflects facts that are consumed later and then change nothing: nobody would say so
+                    self._changes.append(reload_seats(self._event))
         if len(asks) > 1:
             middle = len(asks) // 2
             return [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -154,7 +153,7 @@ def _cut(stage: Stage, fault: Fault, engine: str, how: Callable[[Link], None]) -
 
 
 class Torturer:
-    """Goes through slots in a thread of its own, healing every fault before the next slot."""
+    """Goes through slots, healing every fault of one before the next."""
 
     def __init__(self, stage: Stage, on_broken: Callable[[Broken], None] = lambda _: None) -> None:
         self._stage = stage
@@ -163,8 +162,7 @@ class Torturer:
 
     def go(self, slot: Slot) -> None:
         """One slot: wait, break, heal; returns when everything runs again."""
-        pause = threading.Event()
-        pause.wait(slot.quiet_seconds)
+        time.sleep(slot.quiet_seconds)
         with ThreadPoolExecutor(len(slot.faults)) as hands:
             for broken in hands.map(self._one, slot.faults):
                 self.broken.append(broken)

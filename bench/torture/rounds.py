@@ -1,4 +1,4 @@
-"""One round: an event of its own, buyers, a few faults; then everything is healed, settled and judged.
+"""One round: an event of its own, buyers, a few faults; then everything is healed and settled.
 
 Rounds differ in what makes on-sales differ: how long holds run, how much a buyer may have, whether the
 fast gate is on, how many seats there are. `KINDS` are dealt in turn.
@@ -9,19 +9,17 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 
 import psycopg
-from msgspec import Struct, field
+from msgspec import Struct
 
-from bench.evidence import Finding, Seen, Truth
+from bench.evidence import Finding
 from bench.generator import mint
-from bench.target import StageEvent, Target, examine, settle, wait_known
-from bench.torture.buyer import Habits, held
+from bench.target import StageEvent, Target, settle, wait_known
+from bench.torture.buyer import Habits
 from bench.torture.buyers import buying
-from bench.torture.faults import Broken, Torturer, losses
+from bench.torture.faults import Broken, Torturer
 from bench.torture.fleet import FleetOrders, FleetSaw
 from bench.torture.schedule import Slot
 from bench.torture.stage import Stage
@@ -35,8 +33,6 @@ WARM_SECONDS = 0.7
 """Load before the first fault."""
 MAP_SECONDS_MAX = 8.0
 MAP_POLL_SECONDS = 0.2
-STALLED_SECONDS = 15.0
-"""Nothing decided for so long after the last healing is a finding."""
 
 
 STATES = """
@@ -89,27 +85,6 @@ class Played(Struct):
     """What the torturer noticed on the way: deaths, alerts, seat maps that stayed wrong."""
 
 
-class RoundResult(Struct):
-    """What a round showed."""
-
-    number: int
-    event: str
-    faults: list[str] = field(default_factory=list)
-    """Told with seconds since the round began."""
-    faults_by_kind: Counter[str] = field(default_factory=Counter)
-    asked: int = 0
-    decisions: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
-    epochs: int = 0
-    late: int = 0
-    """Requests the stream lost that were overtaken, or asked anew, because who waited was gone as well."""
-    gap_seconds: float = 0.0
-    """The longest time without a decision, under load."""
-    gap_fault: str = ""
-    errors: dict[str, int] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
-
-
 def play(
     stage: Stage,
     number: int,
@@ -142,43 +117,6 @@ def play(
     return Played(number, event, began_at, load_ended_at, torturer.broken, saw, noticed)
 
 
-def judge_round(database_url: str, played: Played) -> RoundResult:
-    """Ask the checker and the replay, then what only a torture can see."""
-    saw = played.saw
-    judged, truth = examine(database_url, played.event, saw.seen, losses(played.broken))
-    findings = [finding for finding in judged if finding.kind != "late"]
-    requests = [row for row in truth.ledger if row.kind == "request"]
-    result = RoundResult(
-        played.number,
-        played.event.slug,
-        [broken.story(played.began_at) for broken in played.broken],
-        Counter(broken.kind for broken in played.broken),
-        asked=sum(len(one.asks) for one in saw.seen),
-        decisions=len(requests),
-        outcomes=Counter(row.outcome for row in requests),
-        epochs=len({batch.epoch for batch in truth.batches}),
-        errors=saw.errors,
-    )
-    findings += played.noticed
-    findings += unanswered(saw)
-    findings += own_holds_denied(saw.seen)
-    findings += strange_errors(saw.errors)
-    findings += troubles(played)
-    findings += stalled(truth, played, result)
-    result.late = sum(finding.kind == "late" for finding in judged)
-    result.findings = list(dict.fromkeys(findings))
-    return result
-
-
-def troubles(played: Played) -> list[Finding]:
-    """What the torturer could not do."""
-    return [
-        Finding("trouble", f"{broken.story(played.began_at)}: {broken.trouble}")
-        for broken in played.broken
-        if broken.trouble
-    ]
-
-
 def wrong_maps(targets: Sequence[Target], event: StageEvent) -> list[Finding]:
     """Gateways whose seat map does not become what the table says."""
     give_up_at = time.monotonic() + MAP_SECONDS_MAX
@@ -187,9 +125,21 @@ def wrong_maps(targets: Sequence[Target], event: StageEvent) -> list[Finding]:
         time.sleep(MAP_POLL_SECONDS)
         wrong = [target for target in wrong if _map(target, event) != _table(target, event)]
     return [
-        Finding("unexplained", f"{target.base_url} shows a seat map that is not the table's, and stays so.")
+        Finding(
+            "unexplained", f"The seat map of {target.base_url} stays wrong: {_difference(target, event)}."
+        )
         for target in wrong
     ]
+
+
+def _difference(target: Target, event: StageEvent) -> str:
+    (shown, shown_free), (true, true_free) = _map(target, event), _table(target, event)
+    seats = [
+        f"{seat.guid} {ours!r} instead of {theirs!r}"
+        for seat, ours, theirs in zip(event.plan.seats, shown, true, strict=False)
+        if ours != theirs
+    ]
+    return f"{len(seats)} seats ({', '.join(seats[:5])}), free places {shown_free} instead of {true_free}"
 
 
 def _map(target: Target, event: StageEvent) -> tuple[str, list[int]]:
@@ -208,62 +158,6 @@ def _table(target: Target, event: StageEvent) -> tuple[str, list[int]]:
         free = conn.execute(PLACES, (event.id,)).fetchall()
     assert letters is not None, "an aggregate has a row"
     return letters[0], [places for (places,) in free]
-
-
-def unanswered(saw: FleetSaw) -> list[Finding]:
-    """What was asked for until long after the healing, in vain."""
-    return [
-        Finding("unanswered", f"{what} got no answer, long after everything was healed.")
-        for what in saw.unanswered
-    ]
-
-
-def own_holds_denied(seen: list[Seen]) -> list[Finding]:
-    """A hold that somebody was told they have, and then that there is no such hold of theirs."""
-    found = []
-    mine: dict[str, set[str]] = {}
-    for one in seen:
-        mine.setdefault(one.buyer, set()).update(hold for ask in one.asks if (hold := held(ask)))
-    for one in seen:
-        for op in one.hold_ops:
-            if op.error == "hold_not_found" and op.hold in mine[one.buyer]:
-                story = f"{one.buyer} was told it has hold {op.hold}, then that it has no such hold."
-                found.append(Finding("unexplained", story))
-    return found
-
-
-EXPECTED_CLOSES = ("1001", "1005", "1006", "1012", "1013", "4409")
-
-
-def strange_errors(errors: dict[str, int]) -> list[Finding]:
-    """Errors that no fault explains: a 500, a socket closed for a reason that is not a fault's."""
-    found = []
-    for error, count in errors.items():
-        odd = error.startswith(("500", "501", "400", "401", "403")) or "not JSON" in error
-        odd = odd or (error.startswith("closed: ") and not error[8:].startswith(EXPECTED_CLOSES))
-        if odd:
-            found.append(Finding("unexplained", f"Clients were answered {error!r} {count} times."))
-    return found
-
-
-def stalled(truth: Truth, played: Played, result: RoundResult) -> list[Finding]:
-    """Sets the longest gap and its faults; a finding where no fault explains it."""
-    deciding = {row.batch_no for row in truth.ledger if row.kind == "request"}
-    times = sorted(batch.batch_time / 1e6 for batch in truth.batches if batch.batch_no in deciding)
-    if not times:
-        return [Finding("stalled", "Nothing was decided in the whole round.")]
-    within = [*[at for at in times if at <= played.load_ended_at], played.load_ended_at]
-    start, end = max(pairwise([times[0], *within]), key=lambda gap: gap[1] - gap[0])
-    during = [each for each in played.broken if each.at < end and each.healed_at > start - 1.0]
-    result.gap_seconds = round(end - start, 2)
-    result.gap_fault = f"at {start - played.began_at:.1f} s: " + "; ".join(
-        each.story(played.began_at) for each in during
-    )
-    healed = max((each.healed_at for each in during), default=start)
-    if end - max(start, healed) > STALLED_SECONDS:
-        story = f"Nothing was decided for {end - start:.1f} s, {end - healed:.1f} s after healing"
-        return [Finding("stalled", f"{story}: {result.gap_fault}.")]
-    return []
 
 
 def make_event(database_url: str, slug: str, kind: EventKind) -> StageEvent:

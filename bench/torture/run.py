@@ -15,7 +15,8 @@ from msgspec import Struct, field
 
 from bench.checker import KINDS as LAWS
 from bench.torture import schedule
-from bench.torture.rounds import RoundResult, judge_round, play
+from bench.torture.judging import RoundResult, judge_round
+from bench.torture.rounds import play
 from bench.torture.stage import Stage, stage
 
 ROUND_SECONDS = 24.0

@@ -13,8 +13,10 @@ from allocator.decide import Decided
 from allocator.ports import Begun
 from allocator.truth import PostgresTruth
 from store.errors import Fenced, OutcomeUnknown, Unavailable
+from store.wire import decode_delta, seats_channel
 from store.words import Arrival, Want
 from tests.allocator.house import (
+    SLUG,
     Owner,
     best,
     check_laws,
@@ -55,6 +57,31 @@ def test_a_seat_blocked_behind_the_allocators_back_is_answered_from_the_truth(ow
     assert requests(owner) == [("ann", "taken"), ("bob", "held"), ("eve", "held")]
     assert owner.query("SELECT state, hold_id FROM seat WHERE seat_no = 0") == [("blocked", None)]
     assert owner.loop.redone == 2
+
+
+def test_gateways_read_the_map_anew_when_memory_was_for_a_fact_it_reflects_frees_nothing_more(
+    owner, monkeypatch
+):
+    owner.ask(entry("ann", "r1", seats("A-2")))
+    with owner.redis.pubsub(ignore_subscribe_messages=True) as listening:
+        listening.subscribe(seats_channel(SLUG))
+        listening.get_message(timeout=5)
+        load = owner.truth.load
+
+        def load_with_a_release_under_way() -> Any:
+            owner.release("ann")
+            monkeypatch.setattr(owner.truth, "load", load)
+            return load()
+
+        monkeypatch.setattr(owner.truth, "load", load_with_a_release_under_way)
+        block(owner, 0)
+        owner.ask(entry("bob", "r1", seats("A-1")))
+        published = []
+        while message := listening.get_message(timeout=0.5):
+            published.append(decode_delta(message["data"]))
+    assert owner.memory.hold_of[1] == 0, "it is free"
+    assert not any(1 in delta.freed for delta in published), "and no batch says so"
+    assert [delta.batch_no for delta in published] == [0, owner.loop.cursor.batch_no]
 
 
 def test_places_blocked_behind_the_allocators_back_are_answered_from_the_truth_without_an_alert(

@@ -14,7 +14,8 @@ from bench.evidence import read_frame
 from bench.torture import schedule
 from bench.torture.faults import Broken
 from bench.torture.fleet import FleetSaw
-from bench.torture.rounds import Fleet, Played, judge_round, play, strange_errors
+from bench.torture.judging import judge_round, strange_errors
+from bench.torture.rounds import Fleet, Played, play
 from bench.torture.run import summed_up
 from bench.torture.show import torture_panel
 from bench.torture.stage import Stage, alerts, stage
