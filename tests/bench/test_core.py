@@ -42,6 +42,12 @@ def test_a_report_has_the_documented_fields():
     assert described <= set(built["machine"])
 
 
+def test_a_row_whose_event_was_not_lawful_is_missed_however_fast_it_was():
+    assert at_least("a", [2.0], "x", 1).reached
+    assert not at_least("a", [2.0], "x", 1, lawful=False).reached
+    assert not at_most("a", [0.5], "s", 1, lawful=False).reached
+
+
 def test_the_table_shows_every_row_and_where_time_goes():
     report = Report({}, [at_least("allocator_mixed", [61_234.5], "decisions/s", 60_000)], {"gateway-1": 30.5})
     console = Console(width=120, file=io.StringIO(), record=True)
@@ -88,10 +94,10 @@ def test_a_small_backlog_is_decided_and_counted(alone_stack):
     stack = alone_stack
     with alone(stack, 10) as one:
         before = tree_cpu_seconds(stack.pid("postgres"))
-        decided = one.decide(mixed(one.event.plan, 3_000, 10))
-        assert one.outcomes() == {"held": 10, "taken": 2_990}
-        assert decided.decisions == 3_000
-        assert sum(decided.sizes) == 3_000
+        decided = one.decide(mixed(one.event.plan, 5_000, 10))
+        assert one.outcomes() == {"held": 10, "taken": 4_990}
+        assert decided.decisions == 5_000
+        assert sum(decided.sizes) == 5_000
         assert decided.per_second > 0
         assert tree_cpu_seconds(stack.pid("postgres")) >= before
         assert resident_bytes(stack.pid("valkey")) > 0
