@@ -68,7 +68,7 @@ async def _side_by_side(
     await asyncio.to_thread(wait_known, target, event)
     wants = [named_seat(event.plan.seats[0].guid)]
     buyers = mint(target.token_secret, SOCKETS)
-    loop, seconds = Mode.CLOSED_LOOP, ROUND_SECONDS
+    loop, seconds = Mode.CLOSED_LOOP, effort.seconds(ROUND_SECONDS)
     loops, rounds = Loops(), effort.rounds(ROUNDS)
     async with (
         generator(echo_url, "echo", buyers, wants, loop, seconds=seconds, keep=False) as echo,
@@ -95,7 +95,7 @@ async def _side_by_side(
                 )
         await _open_loop(say, effort, onsale, loops, pid_of)
         loops.echo_opened = await complete(
-            echo, Mode.OPEN_LOOP, seconds=OPEN_SECONDS, rate_per_second=loops.rate_wanted
+            echo, Mode.OPEN_LOOP, seconds=effort.seconds(OPEN_SECONDS), rate_per_second=loops.rate_wanted
         )
     lawful = await asyncio.to_thread(
         judge_event, report, target.database_url, event, [], "closed and open loop", say
@@ -110,7 +110,7 @@ async def _open_loop(
     rounds = effort.rounds(OPEN_ROUNDS)
     for number in range(rounds + 1):
         say(f"open loop at {loops.rate_wanted:,.0f} requests/s: round {number} of {rounds}")
-        seconds = OPEN_SECONDS if number else 1.0
+        seconds = effort.seconds(OPEN_SECONDS) if number else 1.0
         before = cpu_by_name(pid_of, SERVER)
         done = await complete(onsale, Mode.OPEN_LOOP, seconds=seconds, rate_per_second=loops.rate_wanted)
         cpu = spent(before, cpu_by_name(pid_of, SERVER))

@@ -50,14 +50,14 @@ def measure_takeover(report: Report, say: Say, effort: Effort) -> None:
     owner is killed; once with a standby that followed (it has the million keys in memory), and for the
     record with every allocator killed and one started anew, which must load them.
     """
-    rows = effort.size(LEDGER_ROWS, 200_000)
+    rows = effort.size(LEDGER_ROWS, 100_000)
     with throwaway_stack(allocators=2) as stack:
         target = Target(stack.base_url, stack.urls.database_url, stack.token_secret)
         event = make_event(target.database_url, 1, hold_ttl_seconds=3_600)
         wait_known(target, event)
         with House(stack, event) as house:
             house.fill(rows, say)
-            asyncio.run(_kills(report, say, effort.rounds(KILLS), rows, house, target))
+            asyncio.run(_kills(report, say, effort, rows, house, target))
             house.wait_warm()
         replay_event(report, target.database_url, event, "takeover, a long ledger", say)
 
@@ -129,7 +129,8 @@ class House:
         _wait(looks, "a standby is warm", LOOK_EVERY_SECONDS)
 
 
-async def _kills(report: Report, say: Say, rounds: int, rows: int, house: House, target: Target) -> None:
+async def _kills(report: Report, say: Say, effort: Effort, rows: int, house: House, target: Target) -> None:
+    rounds = effort.rounds(KILLS)
     wants = [named_seat(house.event.plan.seats[0].guid)]
     buyers = mint(target.token_secret, SOCKETS, "watcher")
     warm: list[float] = []
@@ -145,7 +146,7 @@ async def _kills(report: Report, say: Say, rounds: int, rows: int, house: House,
             house.stack.start_again(killed)
         say("takeover: every allocator is killed and one started anew")
         await asyncio.to_thread(house.wait_warm)
-        cold = await _gap(clients, COLD_SECONDS, partial(_restart, house))
+        cold = await _gap(clients, effort.seconds(COLD_SECONDS), partial(_restart, house))
     ledger = f"{rows:,} ledger rows"
     report.rows += [
         at_most("takeover_after_sigkill", warm, "s", 2, note=ledger),

@@ -19,9 +19,7 @@ _notes = Console(stderr=True, highlight=False)
 _results = Console(highlight=False)
 
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
-QuickOption = Annotated[
-    bool, typer.Option("--quick", help="One round of each: a first look, not to be quoted.")
-]
+QuickOption = Annotated[bool, typer.Option("--quick", help="One short round of the main rows: a first look.")]
 
 
 @app.callback()

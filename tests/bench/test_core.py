@@ -59,11 +59,13 @@ def test_the_table_shows_every_row_and_where_time_goes():
 
 
 def test_rows_are_chosen_by_group_or_name():
-    assert core.chosen([]) == list(core.GROUPS)
-    assert core.chosen(["memory_per_key"]) == ["memory"]
-    assert core.chosen(["memory", "allocator_mixed"]) == ["backlog", "memory"]
+    assert core.chosen([], Effort()) == list(core.GROUPS)
+    assert core.chosen([], Effort(quick=True)) == list(core.QUICK)
+    assert set(core.QUICK) < set(core.GROUPS)
+    assert core.chosen(["memory_per_key"], Effort(quick=True)) == ["memory"]
+    assert core.chosen(["memory", "allocator_mixed"], Effort()) == ["backlog", "memory"]
     with pytest.raises(BadRequest, match="There are: sockets"):
-        core.chosen(["speed"])
+        core.chosen(["speed"], Effort())
 
 
 def test_a_group_that_cannot_be_measured_does_not_cost_the_others(monkeypatch):

@@ -13,11 +13,11 @@ from bench.effort import Effort
 from bench.report import Report
 
 SMALL: dict[ModuleType, dict[str, float]] = {
-    rows_sockets: {"SOCKETS": 20, "ROUND_SECONDS": 0.2, "OPEN_SECONDS": 0.3},
-    rows_http: {"CONNECTIONS": 20, "ROUND_SECONDS": 0.2},
+    rows_sockets: {"SOCKETS": 20, "ROUND_SECONDS": 0.4, "OPEN_SECONDS": 0.6},
+    rows_http: {"CONNECTIONS": 20, "ROUND_SECONDS": 0.4},
     rows_stampede: {"SOCKETS": 20, "REQUESTS_EACH": 5, "SEATS": 20},
     rows_allocator: {"BACKLOG": 5_000, "ALL_HELD": 5_000},
-    rows_takeover: {"KILL_AFTER_SECONDS": 0.3, "WARM_SECONDS": 1.0, "COLD_SECONDS": 2.0, "LOOKS": 3},
+    rows_takeover: {"KILL_AFTER_SECONDS": 0.3, "WARM_SECONDS": 1.0, "COLD_SECONDS": 4.0, "LOOKS": 3},
 }
 
 
