@@ -48,7 +48,7 @@ def headlines(found: Everything) -> Html:
 
 def reach_section(rows: list[Row], failures: dict[str, str]) -> Html:
     reached = [verdict(row) for row in rows]
-    heads = ["measured", "median", "least – most", "reach", ""]
+    heads = ["measured", "median", "least – most", "reach", "verdict"]
     groups = {title: [_reach_row(row) for row in group] for title, group in grouped(rows).items()}
     counted = f"{reached.count('reached')} of {len(rows) - reached.count('')} are reached."
     return section(
