@@ -37,6 +37,7 @@ LOOKS = 5
 LOOK_EVERY_SECONDS = 0.25
 POLL_SECONDS = 0.02
 
+EPOCH = "SELECT epoch FROM event_cursor WHERE event_id = %s"
 BACKENDS = """
 SELECT backend.query_start FROM pg_stat_activity AS backend, lease
  WHERE lease.event_id = %s AND backend.application_name = %s AND backend.pid <> lease.backend_pid
@@ -110,6 +111,12 @@ class House:
         pid = int(row[0].rpartition(":")[2])
         return next(name for name in self.allocators() if self.stack.pid(name) == pid)
 
+    def epoch(self) -> int:
+        """Goes up with each takeover."""
+        row = self._connection.execute(EPOCH, (self.event.id,)).fetchone()
+        assert row is not None, "an event has a cursor row"
+        return int(row[0])
+
     def allocators(self) -> list[str]:
         return [name for name in self.stack.processes if name.startswith("allocator")]
 
@@ -142,11 +149,11 @@ async def _kills(report: Report, say: Say, effort: Effort, rows: int, house: Hou
             await asyncio.to_thread(house.wait_warm)
             killed = house.owner()
             say(f"takeover: {killed} is killed ({number} of {rounds})")
-            warm.append(await _gap(clients, WARM_SECONDS, partial(house.stack.kill, killed)))
+            warm.append(await _gap(house, clients, WARM_SECONDS, partial(house.stack.kill, killed)))
             house.stack.start_again(killed)
         say("takeover: every allocator is killed and one started anew")
         await asyncio.to_thread(house.wait_warm)
-        cold = await _gap(clients, effort.seconds(COLD_SECONDS), partial(_restart, house))
+        cold = await _gap(house, clients, effort.seconds(COLD_SECONDS), partial(_restart, house))
     ledger = f"{rows:,} ledger rows"
     report.rows += [
         at_most("takeover_after_sigkill", warm, "s", 2, note=ledger),
@@ -162,13 +169,15 @@ def _restart(house: House) -> None:
         house.stack.start_again(name)
 
 
-async def _gap(clients: Generator, seconds: float, disturb: Callable[[], None]) -> float:
+async def _gap(house: House, clients: Generator, seconds: float, disturb: Callable[[], None]) -> float:
     """The longest time between two answers of a round in which something happens."""
+    before = await asyncio.to_thread(house.epoch)
     going = asyncio.create_task(clients.go(Mode.OPEN_LOOP, seconds=seconds, rate_per_second=RATE_PER_SECOND))
     await asyncio.sleep(KILL_AFTER_SECONDS)
     await asyncio.to_thread(disturb)
     done = await going
     assert not done.unanswered, f"{done.unanswered} of {done.sent} requests were not answered: {done.errors}"
+    assert await asyncio.to_thread(house.epoch) > before, "nobody took over"
     return done.answer_gap_ns_max / 1e9
 
 
