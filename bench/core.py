@@ -70,8 +70,14 @@ GROUPS: dict[str, tuple[Measure, tuple[str, ...]]] = {
 }
 
 
-def chosen(only: list[str]) -> list[str]:
+QUICK = ("sockets", "http", "stampede", "backlog", "takeover")
+"""What a quick look measures when it is not told what to."""
+
+
+def chosen(only: list[str], effort: Effort) -> list[str]:
     """The groups to measure for these names of groups or rows; all for none. Raises `BadRequest`."""
+    if not only and effort.quick:
+        return list(QUICK)
     known = [name for group, (_, rows) in GROUPS.items() for name in (group, *rows)]
     unknown = sorted(set(only).difference(known))
     if unknown:
@@ -84,12 +90,12 @@ def chosen(only: list[str]) -> list[str]:
 
 
 def run_core(only: list[str], say: Say, effort: Effort) -> Report:
-    """Measure the rows with these names of groups or rows; all for none.
+    """Measure the rows with these names of groups or rows; for none all, or `QUICK` for a quick look.
 
     A group that cannot be measured does not cost the others: it is in `failures`.
     """
     begun = time.monotonic()
-    groups = chosen(only)
+    groups = chosen(only, effort)
     report = Report(machine())
     for group in groups:
         began = time.monotonic()

@@ -12,5 +12,9 @@ class Effort(Struct, frozen=True):
         """How many rounds to take the median of."""
         return 1 if self.quick else whole
 
+    def seconds(self, whole: float) -> float:
+        """How long a round should last."""
+        return whole / 2 if self.quick else whole
+
     def size(self, whole: int, quick: int) -> int:
         return quick if self.quick else whole

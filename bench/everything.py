@@ -65,24 +65,18 @@ class Everything(Struct):
         return in_order(rows)
 
 
-def run_everything(say: Say, effort: Effort) -> Everything:
-    """Core, then strategies."""
+def run_everything(say: Say, effort: Effort) -> tuple[Everything, RenderableType]:
+    """Core, then strategies; and the strategies' tables as they show them themselves."""
     strategies_run = import_module("bench.strategies.run")
+    strategies_show = import_module("bench.strategies.show")
     begun = time.monotonic()
     taken_at = datetime.now(UTC).isoformat(timespec="seconds")
     core = run_core([], say, effort)
-    strategies = msgspec.to_builtins(strategies_run.run_strategies(quick=effort.quick, say=say))
+    strategies = strategies_run.run_strategies(quick=effort.quick, say=say)
     seconds = round(time.monotonic() - begun, 1)
-    return Everything(taken_at, effort.quick, seconds, core, strategies)
-
-
-def strategies_tables(measured: Everything) -> RenderableType:
-    """The strategies' part as they show it themselves."""
-    report_type = import_module("bench.strategies.run").StrategiesReport
-    shown: RenderableType = import_module("bench.strategies.show").strategies_report(
-        msgspec.convert(measured.strategies, report_type)
-    )
-    return shown
+    measured = Everything(taken_at, effort.quick, seconds, core, msgspec.to_builtins(strategies))
+    shown: RenderableType = strategies_show.strategies_report(strategies)
+    return measured, shown
 
 
 def read_files(paths: Iterable[Path]) -> Everything:

@@ -46,7 +46,7 @@ async def _closed_loop(
         wants,
         Mode.CLOSED_LOOP,
         http=True,
-        seconds=ROUND_SECONDS,
+        seconds=effort.seconds(ROUND_SECONDS),
         keep=False,
     ) as clients:
         for number in range(rounds + 1):

@@ -33,6 +33,8 @@ class Loops:
         self.short_echoed: list[Round] = []
         self.decided: list[Round] = []
         self.opened: list[Round] = []
+        self.echo_opened = Round()
+        """The echo at the same rate, once: what of an open loop's latency is the machine's."""
         self.rate_wanted = 0.0
         self.echo_cpu: list[float] = []
         self.server_cpu: list[dict[str, float]] = []
@@ -66,7 +68,7 @@ async def _side_by_side(
     await asyncio.to_thread(wait_known, target, event)
     wants = [named_seat(event.plan.seats[0].guid)]
     buyers = mint(target.token_secret, SOCKETS)
-    loop, seconds = Mode.CLOSED_LOOP, ROUND_SECONDS
+    loop, seconds = Mode.CLOSED_LOOP, effort.seconds(ROUND_SECONDS)
     loops, rounds = Loops(), effort.rounds(ROUNDS)
     async with (
         generator(echo_url, "echo", buyers, wants, loop, seconds=seconds, keep=False) as echo,
@@ -92,6 +94,9 @@ async def _side_by_side(
                     {name: value / onsale_round.decided * 1e6 for name, value in cpu.items()}
                 )
         await _open_loop(say, effort, onsale, loops, pid_of)
+        loops.echo_opened = await complete(
+            echo, Mode.OPEN_LOOP, seconds=effort.seconds(OPEN_SECONDS), rate_per_second=loops.rate_wanted
+        )
     lawful = await asyncio.to_thread(
         judge_event, report, target.database_url, event, [], "closed and open loop", say
     )
@@ -105,7 +110,7 @@ async def _open_loop(
     rounds = effort.rounds(OPEN_ROUNDS)
     for number in range(rounds + 1):
         say(f"open loop at {loops.rate_wanted:,.0f} requests/s: round {number} of {rounds}")
-        seconds = OPEN_SECONDS if number else 1.0
+        seconds = effort.seconds(OPEN_SECONDS) if number else 1.0
         before = cpu_by_name(pid_of, SERVER)
         done = await complete(onsale, Mode.OPEN_LOOP, seconds=seconds, rate_per_second=loops.rate_wanted)
         cpu = spent(before, cpu_by_name(pid_of, SERVER))
@@ -140,6 +145,7 @@ def _sum_up(report: Report, loops: Loops, lawful: bool) -> None:
     report.curves += [
         Curve.of("websocket, closed loop", latencies(loops.decided)),
         Curve.of("websocket, open loop at half the rate", latencies(loops.opened)),
+        Curve.of("bare echo, open loop at that rate", loops.echo_opened.latencies_ns),
     ]
     report.details["sockets"] = {
         "echo_per_second": [round(rate) for rate in echo_rates],
@@ -151,7 +157,8 @@ def _sum_up(report: Report, loops: Loops, lawful: bool) -> None:
         ),
     }
     report.details["open_loop"] = open_loop_details(loops.opened, loops.rate_wanted) | {
-        "server_cpu_us_per_decision": [round(each, 1) for each in loops.open_cpu]
+        "server_cpu_us_per_decision": [round(each, 1) for each in loops.open_cpu],
+        "echo_p99_ms": round(ms(loops.echo_opened, 0.99), 2),
     }
 
 

@@ -37,6 +37,7 @@ LOOKS = 5
 LOOK_EVERY_SECONDS = 0.25
 POLL_SECONDS = 0.02
 
+EPOCH = "SELECT epoch FROM event_cursor WHERE event_id = %s"
 BACKENDS = """
 SELECT backend.query_start FROM pg_stat_activity AS backend, lease
  WHERE lease.event_id = %s AND backend.application_name = %s AND backend.pid <> lease.backend_pid
@@ -50,14 +51,14 @@ def measure_takeover(report: Report, say: Say, effort: Effort) -> None:
     owner is killed; once with a standby that followed (it has the million keys in memory), and for the
     record with every allocator killed and one started anew, which must load them.
     """
-    rows = effort.size(LEDGER_ROWS, 200_000)
+    rows = effort.size(LEDGER_ROWS, 100_000)
     with throwaway_stack(allocators=2) as stack:
         target = Target(stack.base_url, stack.urls.database_url, stack.token_secret)
         event = make_event(target.database_url, 1, hold_ttl_seconds=3_600)
         wait_known(target, event)
         with House(stack, event) as house:
             house.fill(rows, say)
-            asyncio.run(_kills(report, say, effort.rounds(KILLS), rows, house, target))
+            asyncio.run(_kills(report, say, effort, rows, house, target))
             house.wait_warm()
         replay_event(report, target.database_url, event, "takeover, a long ledger", say)
 
@@ -110,6 +111,12 @@ class House:
         pid = int(row[0].rpartition(":")[2])
         return next(name for name in self.allocators() if self.stack.pid(name) == pid)
 
+    def epoch(self) -> int:
+        """Goes up with each takeover."""
+        row = self._connection.execute(EPOCH, (self.event.id,)).fetchone()
+        assert row is not None, "an event has a cursor row"
+        return int(row[0])
+
     def allocators(self) -> list[str]:
         return [name for name in self.stack.processes if name.startswith("allocator")]
 
@@ -129,7 +136,8 @@ class House:
         _wait(looks, "a standby is warm", LOOK_EVERY_SECONDS)
 
 
-async def _kills(report: Report, say: Say, rounds: int, rows: int, house: House, target: Target) -> None:
+async def _kills(report: Report, say: Say, effort: Effort, rows: int, house: House, target: Target) -> None:
+    rounds = effort.rounds(KILLS)
     wants = [named_seat(house.event.plan.seats[0].guid)]
     buyers = mint(target.token_secret, SOCKETS, "watcher")
     warm: list[float] = []
@@ -141,11 +149,11 @@ async def _kills(report: Report, say: Say, rounds: int, rows: int, house: House,
             await asyncio.to_thread(house.wait_warm)
             killed = house.owner()
             say(f"takeover: {killed} is killed ({number} of {rounds})")
-            warm.append(await _gap(clients, WARM_SECONDS, partial(house.stack.kill, killed)))
+            warm.append(await _gap(house, clients, WARM_SECONDS, partial(house.stack.kill, killed)))
             house.stack.start_again(killed)
         say("takeover: every allocator is killed and one started anew")
         await asyncio.to_thread(house.wait_warm)
-        cold = await _gap(clients, COLD_SECONDS, partial(_restart, house))
+        cold = await _gap(house, clients, effort.seconds(COLD_SECONDS), partial(_restart, house))
     ledger = f"{rows:,} ledger rows"
     report.rows += [
         at_most("takeover_after_sigkill", warm, "s", 2, note=ledger),
@@ -161,13 +169,15 @@ def _restart(house: House) -> None:
         house.stack.start_again(name)
 
 
-async def _gap(clients: Generator, seconds: float, disturb: Callable[[], None]) -> float:
+async def _gap(house: House, clients: Generator, seconds: float, disturb: Callable[[], None]) -> float:
     """The longest time between two answers of a round in which something happens."""
+    before = await asyncio.to_thread(house.epoch)
     going = asyncio.create_task(clients.go(Mode.OPEN_LOOP, seconds=seconds, rate_per_second=RATE_PER_SECOND))
     await asyncio.sleep(KILL_AFTER_SECONDS)
     await asyncio.to_thread(disturb)
     done = await going
     assert not done.unanswered, f"{done.unanswered} of {done.sent} requests were not answered: {done.errors}"
+    assert await asyncio.to_thread(house.epoch) > before, "nobody took over"
     return done.answer_gap_ns_max / 1e9
 
 

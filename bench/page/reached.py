@@ -48,7 +48,7 @@ def headlines(found: Everything) -> Html:
 
 def reach_section(rows: list[Row], failures: dict[str, str]) -> Html:
     reached = [verdict(row) for row in rows]
-    heads = ["measured", "median", "least – most", "reach", ""]
+    heads = ["measured", "median", "least – most", "reach", "verdict"]
     groups = {title: [_reach_row(row) for row in group] for title, group in grouped(rows).items()}
     counted = f"{reached.count('reached')} of {len(rows) - reached.count('')} are reached."
     return section(
@@ -69,14 +69,14 @@ def reach_section(rows: list[Row], failures: dict[str, str]) -> Html:
 
 def _reach_row(row: Row) -> list[str]:
     mark, word = SHOWN[verdict(row)]
-    shape = tag("i", mark, aria_hidden="true") if mark else ""
+    shape = tag("i", mark, aria_hidden="true")
     note = tag("small", row.note) if row.note else ""
     return [
         join(label(row.name), note),
         tag("b", with_unit(row, row.value)),
         row.spread,
         reach(row) if verdict(row) else tag("span", "for the record", class_="quiet"),
-        tag("span", shape, word, class_=f"verdict {verdict(row) or 'record'}"),
+        tag("span", shape, word, class_=f"verdict {verdict(row)}") if word else "",
     ]
 
 

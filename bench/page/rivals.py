@@ -146,7 +146,7 @@ def _wrong_section(rows: list[dict[str, Any]]) -> Html:
         own = [row for row in rows if row["strategy"] == name]
         cells = [_wrong_cell(key, own) for key in WRONGS]
         body.append([join(_name(name), tag("small", _in_short(own), class_="short")), *cells])
-    heads = ["", *(word for word, _ in WRONGS.values())]
+    heads = ["strategy", *(word for word, _ in WRONGS.values())]
     meanings = [tag("li", tag("b", word), f": {meaning}") for word, meaning in WRONGS.values()]
     return section(
         "wrong",

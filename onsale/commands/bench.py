@@ -21,9 +21,7 @@ _notes = Console(stderr=True, highlight=False)
 _results = Console(highlight=False)
 
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
-QuickOption = Annotated[
-    bool, typer.Option("--quick", help="One round of each: a first look, not to be quoted.")
-]
+QuickOption = Annotated[bool, typer.Option("--quick", help="One short round of the main rows: a first look.")]
 
 
 @app.callback()
@@ -55,13 +53,13 @@ def core(
 def everything(json_path: JsonOption = None, quick: QuickOption = False) -> None:
     """Core and every strategy in one run, at most fifteen minutes; exit code 1 for a miss."""
     from bench.effort import Effort
-    from bench.everything import run_everything, strategies_tables
+    from bench.everything import run_everything
     from bench.show import core_report, rows_table
 
     with _measuring() as status:
-        measured = run_everything(status.update, Effort(quick))
+        measured, strategies_tables = run_everything(status.update, Effort(quick))
     assert measured.core is not None, "it was just measured"
-    _results.print(strategies_tables(measured))
+    _results.print(strategies_tables)
     _results.print(core_report(measured.core))
     core_names = {row.name for row in measured.core.rows}
     _results.print()

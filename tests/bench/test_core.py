@@ -42,6 +42,12 @@ def test_a_report_has_the_documented_fields():
     assert described <= set(built["machine"])
 
 
+def test_a_row_whose_event_was_not_lawful_is_missed_however_fast_it_was():
+    assert at_least("a", [2.0], "x", 1).reached
+    assert not at_least("a", [2.0], "x", 1, lawful=False).reached
+    assert not at_most("a", [0.5], "s", 1, lawful=False).reached
+
+
 def test_the_table_shows_every_row_and_where_time_goes():
     report = Report({}, [at_least("allocator_mixed", [61_234.5], "decisions/s", 60_000)], {"gateway-1": 30.5})
     console = Console(width=120, file=io.StringIO(), record=True)
@@ -53,11 +59,13 @@ def test_the_table_shows_every_row_and_where_time_goes():
 
 
 def test_rows_are_chosen_by_group_or_name():
-    assert core.chosen([]) == list(core.GROUPS)
-    assert core.chosen(["memory_per_key"]) == ["memory"]
-    assert core.chosen(["memory", "allocator_mixed"]) == ["backlog", "memory"]
+    assert core.chosen([], Effort()) == list(core.GROUPS)
+    assert core.chosen([], Effort(quick=True)) == list(core.QUICK)
+    assert set(core.QUICK) < set(core.GROUPS)
+    assert core.chosen(["memory_per_key"], Effort(quick=True)) == ["memory"]
+    assert core.chosen(["memory", "allocator_mixed"], Effort()) == ["backlog", "memory"]
     with pytest.raises(BadRequest, match="There are: sockets"):
-        core.chosen(["speed"])
+        core.chosen(["speed"], Effort())
 
 
 def test_a_group_that_cannot_be_measured_does_not_cost_the_others(monkeypatch):
@@ -88,10 +96,10 @@ def test_a_small_backlog_is_decided_and_counted(alone_stack):
     stack = alone_stack
     with alone(stack, 10) as one:
         before = tree_cpu_seconds(stack.pid("postgres"))
-        decided = one.decide(mixed(one.event.plan, 3_000, 10))
-        assert one.outcomes() == {"held": 10, "taken": 2_990}
-        assert decided.decisions == 3_000
-        assert sum(decided.sizes) == 3_000
+        decided = one.decide(mixed(one.event.plan, 5_000, 10))
+        assert one.outcomes() == {"held": 10, "taken": 4_990}
+        assert decided.decisions == 5_000
+        assert sum(decided.sizes) == 5_000
         assert decided.per_second > 0
         assert tree_cpu_seconds(stack.pid("postgres")) >= before
         assert resident_bytes(stack.pid("valkey")) > 0

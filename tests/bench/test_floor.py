@@ -26,9 +26,9 @@ SELECT (SELECT array_agg(outcome || ' ' || buyer || ' ' || request_id || ' ' || 
 def test_the_floor_writes_what_the_allocator_writes(alone_stack):
     url = alone_stack.urls.database_url
     with alone(alone_stack, 40) as one:
-        entries = mixed(one.event.plan, 3_000, 30)
+        entries = mixed(one.event.plan, 5_000, 30)
         decided = one.decide(entries)
-        assert sum(decided.sizes) == 3_000
+        assert sum(decided.sizes) == 5_000
         with floor(url, 40, entries, decided.sizes) as below:
             assert below.write() > 0
             with psycopg.connect(url) as connection:
@@ -37,7 +37,7 @@ def test_the_floor_writes_what_the_allocator_writes(alone_stack):
                     for event_id in (one.event.id, below.event.id)
                 )
     assert by_allocator is not None
-    assert len(by_allocator[0]) == 3_000
+    assert len(by_allocator[0]) == 5_000
     assert by_floor == by_allocator
     copied = [step for batch in below.batches for step in batch.steps if isinstance(step, Copy)]
     assert len(copied) == len(decided.sizes), "the ledger goes by COPY, once a batch"

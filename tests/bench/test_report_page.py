@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+import sys
+import types
 from pathlib import Path
 
 import msgspec
@@ -12,7 +14,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from bench import show
+from bench import everything, show
 from bench.core import GROUPS
 from bench.everything import Everything, read_files
 from bench.labels import OTHERS, grouped, label
@@ -247,3 +249,25 @@ def test_a_curve_has_no_share_that_nothing_was_measured_for():
     assert max(share for share, _ in curve.ms[:-1]) == 0.75
     assert curve.at(0.99) == 4.0
     assert Curve.of("none", []).at(0.5) == 0.0
+
+
+def test_bench_all_shows_and_writes_core_and_strategies(tmp_path, monkeypatch):
+    class Strategies(msgspec.Struct):
+        rows: list[dict[str, object]]
+        ratios: dict[str, object]
+
+    found = strategies()
+    measured = Strategies(found["rows"], found["ratios"])  # type: ignore[arg-type]
+    run = types.SimpleNamespace(run_strategies=lambda *, quick, say: measured)
+    tables = types.SimpleNamespace(strategies_report=lambda report: f"{len(report.rows)} rows of strategies")
+    monkeypatch.setitem(sys.modules, "bench.strategies.run", run)
+    monkeypatch.setitem(sys.modules, "bench.strategies.show", tables)
+    monkeypatch.setattr(everything, "run_core", lambda only, say, effort: core())
+    out = tmp_path / "out.json"
+    ran = CliRunner().invoke(app, ["all", "--json", str(out)])
+    assert ran.exit_code == 1, "a row was missed"
+    assert "9 rows of strategies" in ran.output
+    assert "http_vs_best_http_strategy" in ran.output
+    again = read_files([out])
+    assert again.core == core()
+    assert again.strategies == msgspec.to_builtins(measured)

@@ -13,11 +13,11 @@ from bench.effort import Effort
 from bench.report import Report
 
 SMALL: dict[ModuleType, dict[str, float]] = {
-    rows_sockets: {"SOCKETS": 20, "ROUND_SECONDS": 0.2, "OPEN_SECONDS": 0.3},
-    rows_http: {"CONNECTIONS": 20, "ROUND_SECONDS": 0.2},
+    rows_sockets: {"SOCKETS": 20, "ROUND_SECONDS": 0.4, "OPEN_SECONDS": 0.6},
+    rows_http: {"CONNECTIONS": 20, "ROUND_SECONDS": 0.4},
     rows_stampede: {"SOCKETS": 20, "REQUESTS_EACH": 5, "SEATS": 20},
-    rows_allocator: {"BACKLOG": 2_500, "ALL_HELD": 2_500},
-    rows_takeover: {"KILL_AFTER_SECONDS": 0.5, "WARM_SECONDS": 1.5, "COLD_SECONDS": 2.5},
+    rows_allocator: {"BACKLOG": 5_000, "ALL_HELD": 5_000},
+    rows_takeover: {"KILL_AFTER_SECONDS": 0.3, "WARM_SECONDS": 1.0, "COLD_SECONDS": 4.0, "LOOKS": 3},
 }
 
 
@@ -38,7 +38,7 @@ def measured(whole_stack, target, alone_stack, monkeypatch):
             monkeypatch.setattr(module, "throwaway_target", with_target)
     monkeypatch.setattr(rows_takeover, "throwaway_stack", with_stack)
     monkeypatch.setattr(rows_allocator, "allocator_stack", lambda: with_stack(alone_stack))
-    monkeypatch.setattr(Effort, "size", lambda effort, whole, quick: min(whole, 2_500))
+    monkeypatch.setattr(Effort, "size", lambda effort, whole, quick: min(whole, 5_000))
 
     def measure(group):
         report = Report({})
@@ -63,9 +63,3 @@ def test_a_group_gives_its_rows_and_what_it_measured_is_lawful(measured, group):
         details = report.details["open_loop"]
         assert {"rate_wanted", "rate_sent", "behind_schedule_share"} <= set(details)
         assert list(details["latency_ms"]) == ["p50", "p95", "p99", "p99_9"]
-
-
-def test_a_row_is_missed_when_its_event_was_not_lawful(measured, monkeypatch):
-    monkeypatch.setattr(rows_stampede, "judge_event", lambda *_: False)
-    report = measured("rush")
-    assert [row.reached for row in report.rows] == [False, False]
