@@ -221,6 +221,17 @@ def test_both_sides_are_asked_and_judged_over_both_ways(running, name, transport
     assert figures.decisions_per_second > 0
 
 
+def test_a_sale_that_is_over_keeps_no_connection_of_an_allocator(running):
+    """Dozens of sales follow each other in one run, and Postgres has a bounded number of connections."""
+    measure(running, "onsale", "ws", SMALL, 1)
+    kept = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'onsale allocator stampede%'"
+    with psycopg.connect(running.target.database_url, autocommit=True) as connection:
+        give_up_at = time.monotonic() + 30
+        while connection.execute(kept).fetchone() != (0,):
+            assert time.monotonic() < give_up_at, "allocators still work for a sale that is over"
+            time.sleep(0.05)
+
+
 @pytest.mark.parametrize(("name", "workers"), [("queue_table", 2), ("onsale", 1)])
 def test_pairs_are_found_together(running, name, workers):
     figures, verdict = measure(running, name, "http", PAIRS, workers)
