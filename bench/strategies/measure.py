@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 4.0
 ONSALE_BOOKINGS = """
 SELECT seat_no, request_id FROM hold_seat JOIN hold USING (event_id, hold_id) WHERE hold_seat.event_id = %s
 """
-END_HOLDS = "UPDATE hold SET state = 'paid' WHERE event_id = %s AND state = 'active'"
+END_HOLDS = "UPDATE hold SET state = 'released' WHERE event_id = %s AND state = 'active'"
 HOLD_SECONDS = 3600
 """Beyond any run, so that no hold ends while somebody looks."""
 SEATS_PER_BUYER_MAX = 1_000
