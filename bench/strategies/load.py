@@ -199,7 +199,8 @@ class Round:
         told.unanswered = [(one.pending, one.sent_ns) for one in self._connections if one.pending >= 0]
         for one in self._connections:
             if one.pending >= 0:  # its late answer must not be taken for the next round's
-                one.close()
+                if one.open:
+                    one.close()
                 one.open = False
                 one.pending = -1
         return told

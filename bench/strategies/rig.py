@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,12 @@ class ServerNotReady(FrontDoorError):
 class Servers:
     """The strategies' server processes and workers."""
 
-    def __init__(self, urls: EngineUrls, stack: Stack) -> None:
+    def __init__(self, urls: EngineUrls, stack: Stack, counts: Sequence[int]) -> None:
+        """`counts`: the groups to have, of one process and of two."""
         self.urls = urls
         self._env = {"PATH": "", "PYTHONPATH": str(REPOSITORY), **urls.as_env()}
         self._logs = stack.engines.data_dir.logs
-        self.ports = {1: [free_port()], 2: [free_port(), free_port()]}
+        self.ports = {count: [free_port() for _ in range(count)] for count in counts}
         self._children: dict[str, Child] = {}
 
     def start(self) -> None:
@@ -129,13 +130,13 @@ class Rig:
 
 
 @contextlib.contextmanager
-def rig() -> Iterator[Rig]:
+def rig(counts: Sequence[int] = tuple(POOL_SIZES)) -> Iterator[Rig]:
     """All of it, ready, for as long as the block lasts."""
     with contextlib.ExitStack() as leaving:
         stack = leaving.enter_context(throwaway_stack())
         urls = EngineUrls(stack.postgres.url_of(DATABASE), stack.valkey.url_of(REDIS_DATABASE))
         make_database(stack.urls.database_url, urls.database_url)
-        servers = Servers(urls, stack)
+        servers = Servers(urls, stack, counts)
         leaving.callback(servers.kill)  # they hold nothing worth an orderly end
         servers.start()
         made = Rig(stack, servers, leaving.enter_context(asker()))

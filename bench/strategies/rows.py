@@ -183,13 +183,13 @@ def where_not_best(rows: Sequence[Row]) -> list[str]:
         parts = []
         if fastest.decisions_per_second > own.decisions_per_second:
             parts.append(
-                f"{own.decisions_per_second:,.0f} decisions/s; {fastest.strategy} has "
-                f"{fastest.decisions_per_second:,.0f}"
+                f"{own.decisions_per_second:,.0f} decisions/s "
+                f"({fastest.strategy} {fastest.decisions_per_second:,.0f})"
             )
         if soonest.p50_ms < own.p50_ms:
-            parts.append(f"p50 {own.p50_ms:g} ms; {soonest.strategy} has {soonest.p50_ms:g}")
+            parts.append(f"p50 {own.p50_ms:g} ms ({soonest.strategy} {soonest.p50_ms:g})")
         if surest.p99_ms < own.p99_ms:
-            parts.append(f"p99 {own.p99_ms:g} ms; {surest.strategy} has {surest.p99_ms:g}")
+            parts.append(f"p99 {own.p99_ms:g} ms ({surest.strategy} {surest.p99_ms:g})")
         if parts:
             sentences.append(f"{load} over {transport}: {', '.join(parts)}")
     return sentences

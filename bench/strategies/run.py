@@ -28,7 +28,7 @@ SECONDS_MAX = 480.0
 AFTERWARDS_SECONDS = 45.0
 """What the kills after the last round may take."""
 TRANSPORTS: tuple[Transport, ...] = ("http", "ws")
-TRIAL = Load("trial", NEVER, 5_000, 256, spread=5_000, seconds=0.4)
+TRIAL = Load("trial", NEVER, 5_000, 128, spread=5_000, seconds=0.3)
 WARM_UP = Load("warm-up", 200, 1_000, 50, spread=1_000, seconds=2.0)
 QUICK_DRIFTS = ("set_nx", "decr_async", "onsale")
 Key = tuple[str, Transport]

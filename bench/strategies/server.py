@@ -10,21 +10,27 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import psycopg
 import uvicorn
 from fastapi import FastAPI, WebSocket, WebSocketDisconnect
 from psycopg import AsyncConnection
-from psycopg_pool import AsyncConnectionPool
+from psycopg.errors import DeadlockDetected
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from redis.asyncio import BlockingConnectionPool, Redis
+from redis.exceptions import RedisError
 
 from bench.strategies.catalogue import SELLING
 from bench.strategies.floor import bare
-from bench.strategies.sale import Answer, Booking, Means, Strategy
+from bench.strategies.sale import Answer, Booking, Means, Strategy, busy
 from store.settings import EngineUrls
+
+log = logging.getLogger("strategies")
 
 REDIS_CONNECTIONS = 32
 WAIT_SECONDS_MAX = 30.0
@@ -33,7 +39,7 @@ BARE = "/bare"
 
 
 class Desk:
-    """The strategies of this process, and which of them sells which event."""
+    """This process' strategies, and which of them sells which event. An engine's error is told as `busy`."""
 
     def __init__(self, means: Means) -> None:
         self._means = means
@@ -43,7 +49,11 @@ class Desk:
 
     async def book(self, booking: Booking) -> Answer:
         strategy = self._by_event.get(booking.event) or await self._look_up(booking.event)
-        return await strategy.book(booking)
+        try:
+            return await strategy.book(booking)
+        except (psycopg.Error, PoolTimeout, RedisError) as error:
+            log.warning("%s: %s", strategy.name, error)
+            return busy(deadlocks=isinstance(error, DeadlockDetected))
 
     async def _look_up(self, event: int) -> Strategy:
         async with self._looking_up:  # a thousand first requests need one look

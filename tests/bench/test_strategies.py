@@ -223,7 +223,7 @@ def test_medians_for_speed_and_sums_for_faults():
 def test_it_says_where_onsale_loses():
     rows = [row("onsale", "http", 100), row("conditional_update", "http", 400), row("naive", "http", 900)]
     (sentence,) = where_not_best(rows)
-    assert sentence.startswith("10000x1 over http: 100 decisions/s; conditional_update has 400")
+    assert sentence.startswith("10000x1 over http: 100 decisions/s (conditional_update 400), p50 10 ms")
     assert where_not_best(ROWS[:2] + ROWS[4:]) == []
 
 
