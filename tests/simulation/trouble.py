@@ -74,6 +74,7 @@ class Trouble:
             self.kill_gateway,
             self.stop_gateway,
             self.wipe_stream,
+            self.delete_stream,
             self.older_file,
             self.stream_away,
             self.stream_clock_jumps,
@@ -195,6 +196,12 @@ class Trouble:
         self.world.counters["stream_wiped"] += 1
         self.house.stream.wipe()
         self._resubscribe()
+
+    def delete_stream(self) -> None:
+        """By a command, with every connection as it was."""
+        self._said("deletes the stream")
+        self.world.counters["stream_wiped"] += 1
+        self.house.stream.wipe()
 
     def _resubscribe(self) -> None:
         """The server was restarted: every connection to it is lost, and comes back soon."""
