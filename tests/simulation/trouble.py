@@ -62,7 +62,7 @@ class House:
 class Trouble:
     """Lets things go wrong until the world is calm."""
 
-    def __init__(self, house: House, only: Sequence[str] = ()) -> None:
+    def __init__(self, house: House, only: Sequence[str] = (), pause_seconds: float | None = None) -> None:
         self.house = house
         self.world = world = house.world
         random = world.random
@@ -89,6 +89,8 @@ class Trouble:
         if only:
             self._mix = [happening for happening in everything if happening.__name__ in only]
         self._pause_seconds = random.choice((0.5, 1.5, 4.0))
+        if pause_seconds is not None:
+            self._pause_seconds = pause_seconds
         self._at_step = random.choice((0.0, 0.002, 0.006))
         world.on_step = self._step
         world.after(random.uniform(0.3, 3.0), self._next)
