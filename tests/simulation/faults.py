@@ -104,7 +104,7 @@ def _replace(owner: Any, name: str, by: Any) -> Break:
 STALE_OWNERS = Focus(("stop_allocator", "kill_allocator"), {"backend does not end": 1.0})
 LOST_STREAMS = Focus(("wipe_stream",), pause_seconds=6.0)
 DELETED_STREAMS = Focus(("delete_stream",), pause_seconds=6.0)
-OLDER_STREAMS = Focus(("older_file",))
+OLDER_STREAMS = Focus(("older_file",), {"append unknown": 0.0}, pause_seconds=0.4)
 JUMPING_CLOCKS = Focus(("postgres_clock_jumps",))
 
 
