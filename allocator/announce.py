@@ -9,6 +9,7 @@ from allocator.decide import Decided, Row
 from allocator.intake import Sorted
 from allocator.memory import Memory
 from store.wire import (
+    STREAM_LOST,
     Delta,
     decision_frame,
     decisions_channel,
@@ -61,3 +62,8 @@ def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, dec
 def reload_seats(event: str) -> Message:
     """Tells gateways to read the map from Postgres: a `Delta` of batch 0."""
     return seats_channel(event), encode_delta(Delta(0, 0, [], [], [], []))
+
+
+def stream_lost(event: str) -> Message:
+    """Tells gateways to append again what they wait for: the stream was created anew."""
+    return seats_channel(event), encode_delta(Delta(0, 0, [], [], [], [], STREAM_LOST))

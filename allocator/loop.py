@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from allocator.announce import answers, reload_seats, seat_changes
+from allocator.announce import answers, reload_seats, seat_changes, stream_lost
 from allocator.decide import Ask, Decided, Fact, Row, decide_in_pieces, decode_policy
 from allocator.intake import Arrived, Sorted, read_entries, tell_repeats, undecided, was_created
 from allocator.keys import Keys
@@ -168,8 +168,12 @@ class BatchLoop:
             self.attend()
 
     def _gather(self, entries: list[RawEntry]) -> list[RawEntry]:
-        """The stream was lost: collect what is asked again, so it can go first (law 2)."""
+        """The stream was lost: collect what is asked again, so it can go first (law 2).
+
+        A gateway whose connections stayed as they were has not noticed, so all are told.
+        """
         self.gathered += 1
+        self._publish([stream_lost(self._event)])
         deadline = self._monotonic() + GATHER_SECONDS
         while (left := deadline - self._monotonic()) > 0 and len(entries) < GATHER_MAX:
             after = Arrival(entries[-1][0].decode())

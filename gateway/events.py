@@ -31,7 +31,7 @@ from store import lookups, plan
 from store.errors import Conflicted, NotFound, Unavailable
 from store.lookups import EventRow, Pool, SeatMap
 from store.stream import RedisIntake
-from store.wire import Delta, Published
+from store.wire import STREAM_LOST, Delta, Published
 from store.words import Arrival, EventState
 
 log = logging.getLogger("onsale.gateway")
@@ -160,6 +160,9 @@ class EventRuntime:
         self.intake.deliver(decisions)
 
     def changed(self, delta: Delta) -> None:
+        if delta.state == STREAM_LOST:
+            self.intake.everything_again()
+            return
         if self._reloading is not None:
             self._held_back.append(delta)
             if len(self._held_back) > HELD_BACK_MAX:

@@ -41,8 +41,11 @@ class Delta(Struct, frozen=True, array_like=True):
     areas: list[tuple[int, int]]
     """(area number, places free)"""
     state: str = ""
-    """The event's new state when a policy fact was consumed."""
+    """The event's new state when a policy fact was consumed; or, of batch 0, `STREAM_LOST`."""
 
+
+STREAM_LOST = "stream_lost"
+"""In a `Delta` of batch 0: what waits for a decision should be appended again now."""
 
 encode_entry = msgspec.json.Encoder().encode
 decode_entry = msgspec.json.Decoder(Entry).decode

@@ -8,7 +8,7 @@ import pytest
 
 from allocator import loop as loops
 from store.stream.port import RawEntry
-from store.wire import arrival_order, stream_key
+from store.wire import STREAM_LOST, arrival_order, decode_delta, seats_channel, stream_key
 from store.words import Arrival
 from tests.allocator.house import SLUG, Owner, best, check_laws, entry, owner_of, seats
 
@@ -48,6 +48,19 @@ def test_what_the_stream_lost_and_is_asked_again_goes_before_what_came_later(own
     assert [row[1:] for row in requests(owner)] == [("ann", "held"), ("new", "taken")]
     assert requests(owner)[0][0] == lost
     assert owner.loop.gathered == 1
+
+
+def test_while_the_allocator_gathers_every_gateway_is_told_to_ask_again(owner):
+    owner.ask(entry("ann", "r1", seats("A-1")))
+    with owner.redis.pubsub() as heard:
+        heard.subscribe(seats_channel(SLUG))
+        heard.get_message(timeout=5)
+        owner.redis.delete(stream_key(SLUG))
+        owner.loop.attend()
+        owner.append([entry("new", "r1", seats("A-2"))])
+        owner.loop.turn()
+        told = [decode_delta(heard.get_message(timeout=5)["data"]) for _ in range(2)]
+    assert [(delta.batch_no, delta.state) for delta in told] == [(0, STREAM_LOST), (3, "")]
 
 
 class LateAskers:

@@ -11,7 +11,15 @@ import pytest
 from gateway.buyers import reask as reask_module
 from store import lookups
 from store.errors import Unavailable
-from store.wire import decode_entry, stream_key
+from store.wire import (
+    STREAM_LOST,
+    Delta,
+    arrival_after,
+    decode_entry,
+    encode_delta,
+    seats_channel,
+    stream_key,
+)
 from tests.gateway.rig import EVENT, SEATS, StandIn, gateway, make_event, scenario, until
 
 
@@ -120,6 +128,27 @@ async def test_a_stream_that_was_lost_is_made_again_and_the_accepted_go_first(en
             allocator.deciding = True
             assert (await bob.receive("decision"))["outcome"] == "taken"
             assert (await ann.receive("decision"))["outcome"] == "held"
+
+
+@scenario
+async def test_told_that_the_stream_was_lost_it_appends_again_what_another_gateway_would_overtake(
+    engine_urls, event
+):
+    """The stream was deleted and made anew by somebody else; no connection was lost: nothing to notice."""
+    async with gateway(engine_urls) as served, StandIn(engine_urls, event) as allocator:
+        allocator.deciding = False
+        async with served.socket() as ann:
+            await ann.ask("r1", seats=[SEATS[0]])
+            accepted = (await ann.receive("accepted"))["arrival"]
+            await allocator.redis.delete(stream_key(EVENT))
+            marker = arrival_after(accepted)
+            await allocator.redis.xadd(stream_key(EVENT), {"c": "1"}, id=marker)
+            await until(lambda: served.runtime.events.loaded()[0].following)
+            told = encode_delta(Delta(0, 0, [], [], [], [], STREAM_LOST))
+            await allocator.redis.publish(seats_channel(EVENT), told)
+            reply: Any = await allocator.redis.xread({stream_key(EVENT): marker}, block=4000)
+            [(_, fields)] = next(iter(reply.values()))[0] if isinstance(reply, dict) else reply[0][1]
+            assert decode_entry(fields[b"r"]).first_arrival == accepted
 
 
 @scenario

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from allocator import loop
+from allocator.announce import reload_seats
 from allocator.intake import Sorted
 from allocator.keys import Keys
 from allocator.memory import Overlay
@@ -101,8 +102,9 @@ def _replace(owner: Any, name: str, by: Any) -> Break:
 
 
 STALE_OWNERS = Focus(("stop_allocator", "kill_allocator"), {"backend does not end": 1.0})
-LOST_STREAMS = Focus(("wipe_stream",))
-OLDER_STREAMS = Focus(("older_file",))
+LOST_STREAMS = Focus(("wipe_stream",), pause_seconds=6.0)
+DELETED_STREAMS = Focus(("delete_stream",), pause_seconds=6.0)
+OLDER_STREAMS = Focus(("older_file",), {"append unknown": 0.0}, pause_seconds=0.4)
 JUMPING_CLOCKS = Focus(("postgres_clock_jumps",))
 
 
@@ -153,6 +155,11 @@ FAULTS: dict[str, Fault] = {
         "after a loss nobody waits for those who ask again",
         _replace(CountedLoop, "_gather", lambda this, entries: entries),
         LOST_STREAMS,
+    ),
+    "gathering told": Fault(
+        "nobody is told that the allocator gathers",
+        _replace(loop, "stream_lost", reload_seats),
+        DELETED_STREAMS,
     ),
     "first arrival": Fault(
         "who asks again loses the arrival that was acknowledged",

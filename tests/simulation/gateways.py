@@ -15,7 +15,7 @@ from gateway.buyers.recall import DATABASE_AWAY, Recall
 from gateway.settings import Bounds
 from store import lookups
 from store.errors import OutcomeUnknown, Unavailable
-from store.wire import decisions_channel, decode_published
+from store.wire import STREAM_LOST, decisions_channel, decode_delta, decode_published, seats_channel
 from store.words import Arrival
 from tests.simulation.eventloop import VirtualLoop
 from tests.simulation.postgres import ONE, Database
@@ -152,7 +152,7 @@ class Gateway:
         self.intake = Intake(virtual, name, Bounds(), self._cursor)
         self.recall = Recall(pool, 1)
         self.reask = Reask(self.intake, self.recall, pool, 1, Bounds())
-        self._channel = decisions_channel(EVENT, name)
+        self._channels = (decisions_channel(EVENT, name), seats_channel(EVENT))
         self._tasks = [self.loop.create_task(self.intake.run()), self.loop.create_task(self.reask.run())]
 
     async def _cursor(self) -> Arrival:
@@ -174,20 +174,29 @@ class Gateway:
         """Fan-out: delivered at most once for each message, or twice, or late, or never."""
         world = self.world
         for channel, message in messages:
-            if channel != self._channel or not self.subscribed:
+            if channel not in self._channels or not self.subscribed:
                 continue
             if world.wrong("publication lost"):
                 world.counters["publication_lost"] += 1
+                if channel == self._channels[1] and decode_delta(message).state == STREAM_LOST:
+                    self.stream.lost_late = True
                 continue
-            late = world.random.uniform(0.0, 3.0) if world.wrong("publication lost") else 0.0002
-            world.after(late, partial(self._deliver, message))
+            late = 0.0002
+            if channel == self._channels[0] and world.wrong("publication lost"):
+                late = world.random.uniform(0.0, 3.0)
+            world.after(late, partial(self._deliver, channel, message))
             if world.wrong("publication lost"):
                 world.counters["publication_doubled"] += 1
-                world.after(world.random.uniform(0.0, 1.0), partial(self._deliver, message))
+                world.after(world.random.uniform(0.0, 1.0), partial(self._deliver, channel, message))
 
-    def _deliver(self, message: bytes) -> None:
-        if not self.host.dead:
+    def _deliver(self, channel: str, message: bytes) -> None:
+        """Decisions to those who wait; of the map only what is no map."""
+        if self.host.dead:
+            return
+        if channel == self._channels[0]:
             self.loop.call_soon(lambda: self.intake.deliver(decode_published(message)))
+        elif decode_delta(message).state == STREAM_LOST:
+            self.loop.call_soon(self.intake.everything_again)
 
     def lose_fan_out(self, seconds: float) -> None:
         """The subscription is gone, and comes back that much later."""

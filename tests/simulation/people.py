@@ -352,13 +352,17 @@ class People:
         Standing places once, before anybody comes: the checker takes them for blocked from the beginning.
         """
         random = self.world.random
-        process.sleep(0.3)
-        self._block(process, [], places=random.randint(1, 5))
+        process.sleep(0.9)
+        places = random.randint(1, 5)
+        if self.plan.areas:
+            area = self.database.rows["area"]
+            area[0] = area[0]._replace(blocked=places)
+            self.world.note(process.name, f"blocks {places} places")
         while not self.world.calm:
             process.sleep(random.uniform(1.0, 8.0))
-            self._block(process, sorted(random.sample(range(len(self.guids)), 2)), places=0)
+            self._block(process, sorted(random.sample(range(len(self.guids)), 2)))
 
-    def _block(self, process: Process, seats: Sequence[int], places: int) -> None:
+    def _block(self, process: Process, seats: Sequence[int]) -> None:
         session = None
         try:
             session = self.database.connect(process)
@@ -369,9 +373,6 @@ class People:
                     session.put("seat", seat, ("blocked", None))
                     session.remember(seat, "blocked", None, "by hand")
                     self.world.counters["blocked_unseen"] += 1
-            if places and self.plan.areas:
-                session.lock("area", 0)
-                session.put("area", 0, session.get("area", 0)._replace(blocked=places))
             session.step("commit of the block")
             session.commit()
         except psycopg.OperationalError:

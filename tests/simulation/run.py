@@ -39,6 +39,8 @@ class Focus(NamedTuple):
     """Names of methods of `Trouble`."""
     rates: Mapping[str, float] = {}
     """Of `world.RATES`."""
+    pause_seconds: float | None = None
+    """Between two of them, on average."""
 
 
 @dataclass
@@ -97,7 +99,7 @@ class OnSale:
     def __init__(self, seed: int, steps: int, focus: Focus | None = None) -> None:
         self.world = world = World(seed)
         self.steps = steps
-        self._only = () if focus is None else focus.troubles
+        self._focus = focus
         if focus is not None:
             world.rates.update(focus.rates)
         random = world.random
@@ -148,7 +150,10 @@ class OnSale:
         Host(world, "operator").start("operator", self.people.operate)
         if self.blocks:
             Host(world, "hand").start("hand", self.people.block_unseen)
-        Trouble(house, self._only)
+        if self._focus is None:
+            Trouble(house)
+        else:
+            Trouble(house, self._focus.troubles, self._focus.pause_seconds)
 
     def _heal(self) -> None:
         """No more trouble; what was stopped goes on, what is dead is started, then all comes to rest."""

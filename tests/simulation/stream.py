@@ -45,6 +45,7 @@ class Stream:
         """Something may have kept those who wait from asking again in time for what was lost."""
         self._highest_ms = 0
         self._floor_ms = 0
+        self._lost_at_us = 0
         """After a loss the clock is at least where it was: no id is given twice (docs/simulation.md)."""
         self._sequence = 0
         """The first sequence number of a millisecond: tells ids of a late clock from those given before."""
@@ -110,6 +111,9 @@ class Stream:
 
     def _lost(self, entries: Sequence[RawEntry]) -> None:
         self.losses += 1
+        if self.world.now_us - self._lost_at_us < 5 * SECOND:
+            self.lost_late = True  # lost again while it was asked again
+        self._lost_at_us = self.world.now_us
         for reader in self.readers:
             reader.nudge()
         self.readers.clear()

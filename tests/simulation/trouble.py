@@ -62,7 +62,7 @@ class House:
 class Trouble:
     """Lets things go wrong until the world is calm."""
 
-    def __init__(self, house: House, only: Sequence[str] = ()) -> None:
+    def __init__(self, house: House, only: Sequence[str] = (), pause_seconds: float | None = None) -> None:
         self.house = house
         self.world = world = house.world
         random = world.random
@@ -74,6 +74,7 @@ class Trouble:
             self.kill_gateway,
             self.stop_gateway,
             self.wipe_stream,
+            self.delete_stream,
             self.older_file,
             self.stream_away,
             self.stream_clock_jumps,
@@ -88,6 +89,8 @@ class Trouble:
         if only:
             self._mix = [happening for happening in everything if happening.__name__ in only]
         self._pause_seconds = random.choice((0.5, 1.5, 4.0))
+        if pause_seconds is not None:
+            self._pause_seconds = pause_seconds
         self._at_step = random.choice((0.0, 0.002, 0.006))
         world.on_step = self._step
         world.after(random.uniform(0.3, 3.0), self._next)
@@ -195,6 +198,12 @@ class Trouble:
         self.world.counters["stream_wiped"] += 1
         self.house.stream.wipe()
         self._resubscribe()
+
+    def delete_stream(self) -> None:
+        """By a command, with every connection as it was."""
+        self._said("deletes the stream")
+        self.world.counters["stream_wiped"] += 1
+        self.house.stream.wipe()
 
     def _resubscribe(self) -> None:
         """The server was restarted: every connection to it is lost, and comes back soon."""

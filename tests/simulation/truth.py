@@ -159,10 +159,11 @@ class VirtualTruth:
         session = self._session
         holds = seats = kept = areas = 0
         for hold_id, _ in sorted(expired, key=lambda pair: pair[0]):
-            if session.get("hold", hold_id).state == "active":
+            row: HoldRow | None = session.get("hold", hold_id)
+            if row is not None and row.state == "active":
                 session.lock("hold", hold_id)
-                row: HoldRow = session.get("hold", hold_id)
-                if row.state == "active" and row.expires_at <= now:
+                row = session.get("hold", hold_id)
+                if row is not None and row.state == "active" and row.expires_at <= now:
                     session.put("hold", hold_id, row._replace(state="expired"))
                     holds += 1
         pairs = [(seat, hold_id) for hold_id, hold in expired for seat in hold.seats]
