@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import signal
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,6 +59,7 @@ def mutants(
         raise NothingToRun(
             f"No guard, kind or file has {' or '.join(only or [])} in it; without --only all run."
         )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that copies and engines go with it
     outcomes = _run_all(run, chosen, jobs)
     console = Console(highlight=False)
     console.print(_table(outcomes))

@@ -40,6 +40,18 @@ async def test_after_a_loss_the_accepted_go_before_who_came_earlier_and_was_neve
         assert stream.ids() == ["r1", "r2", "r0"]
 
 
+@scenario
+async def test_what_got_no_reply_goes_again_in_its_order_before_what_is_new():
+    async with Running() as (intake, stream):
+        stream.away = True
+        submit(intake, "r0", "r1")
+        await until(lambda: intake._again)
+        submit(intake, "r2")
+        stream.away = False
+        await until(lambda: intake.appended == 3)
+        assert stream.ids() == ["r0", "r1", "r2"]
+
+
 class Ledger:
     """A ledger and a cursor; while the ledger is asked, the allocator decides all that it was asked for."""
 

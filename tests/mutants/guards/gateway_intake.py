@@ -23,14 +23,14 @@ INTAKE = [
         "what is asked again goes before what is new",
         "for waiting in (self._again, self._queue):",
         "for waiting in (self._queue, self._again):",
-        f"{INTAKE_TEST}::test_a_cut_reply_tells_nobody_anything_and_the_same_goes_again_first",
+        f"{ORDER_AGAIN}::test_what_got_no_reply_goes_again_in_its_order_before_what_is_new",
     ),
     intake(
         Kind.INTAKE_ORDER,
         "a group keeps its order when it goes again",
         "self._again.extendleft(reversed(group))",
         "self._again.extendleft(group)",
-        f"{INTAKE_TEST}::test_a_cut_reply_tells_nobody_anything_and_the_same_goes_again_first",
+        f"{ORDER_AGAIN}::test_what_got_no_reply_goes_again_in_its_order_before_what_is_new",
     ),
     intake(
         Kind.INTAKE_ORDER,
@@ -59,7 +59,7 @@ INTAKE = [
         "what got no reply goes again",
         "            self._again.extendleft(reversed(group))\n",
         "",
-        f"{INTAKE_TEST}::test_a_cut_reply_tells_nobody_anything_and_the_same_goes_again_first",
+        f"{ORDER_AGAIN}::test_what_got_no_reply_goes_again_in_its_order_before_what_is_new",
     ),
     intake(
         Kind.STREAM,
