@@ -239,7 +239,12 @@ def pytest(workplace: Workplace, tests: Sequence[str]) -> Ran:
     if code not in (PASSED, FAILED):
         last = [line for line in said.read_text().splitlines() if line.strip()][-1:]
         return Ran(trouble=f"pytest ended with {code}: {' '.join(last)}")
-    return _read(report)
+    if not report.is_file():
+        return Ran(trouble="pytest ended without a report")
+    ran = _read(report)
+    if code == FAILED and not ran.failures and not ran.trouble:
+        return Ran(trouble="pytest failed, and no test did")
+    return ran
 
 
 def _read(report: Path) -> Ran:

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 from typing import Any
 
 SLOW = (
@@ -81,6 +82,9 @@ def _pytest(job: dict[str, Any]) -> int:
         import pytest
 
         code = int(pytest.main(job["arguments"]))
+    except BaseException:  # as a warning that became an error after the last test; its report is written
+        traceback.print_exc()
+        code = 1
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

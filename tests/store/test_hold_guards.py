@@ -39,6 +39,8 @@ def test_one_of_a_buyers_holds_is_changed_and_the_others_are_not(conn, event, wr
     assert (5, "held", OTHER) in after["seats"]
     assert (OTHER, 3) in after["hold_area"]
     assert after["area"] == [(3, 2 if state == "paid" else 0)]
+    change(conn, write, event, hold_id=OTHER)
+    assert everything(conn)["area"] == [(0, 5 if state == "paid" else 0)]
 
 
 @pytest.mark.parametrize("write", [holds.confirm, holds.release])
