@@ -206,7 +206,7 @@ class PostgresTruth:
         """Statements for holds that ran out, each with the count it must reach."""
         if not expired:
             return []
-        pairs = [(seat, hold_id) for hold_id, hold in expired for seat in hold.seats]
+        pairs = sorted((seat, hold_id) for hold_id, hold in expired for seat in hold.seats)
         places = [(hold_id, area, -quantity) for hold_id, hold in expired for area, quantity in hold.areas]
         holds = _array([hold_id for hold_id, _ in expired])
         given = {"event": self._event_id, "holds": holds, "now": batch_time}

@@ -1,0 +1,1 @@
+"""Deliberate faults in the guards, and the tests that must notice each of them."""

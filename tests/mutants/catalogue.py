@@ -1,0 +1,51 @@
+"""Every mutant there is, and those somebody asks for."""
+
+from __future__ import annotations
+
+from tests.mutants.guards import (
+    allocator_decide,
+    allocator_lease,
+    allocator_loop,
+    allocator_replay,
+    allocator_sql,
+    allocator_truth,
+    checker,
+    gateway_bounds,
+    gateway_gate,
+    gateway_intake,
+    store_events,
+    store_holds,
+    store_stream,
+    store_tables,
+)
+from tests.mutants.mutant import Mutant
+
+
+def all_mutants() -> list[Mutant]:
+    """In the order of a request's way, and then who looks at what came of it."""
+    return [
+        *gateway_gate.MUTANTS,
+        *gateway_intake.MUTANTS,
+        *gateway_bounds.MUTANTS,
+        *store_stream.MUTANTS,
+        *allocator_loop.MUTANTS,
+        *allocator_decide.MUTANTS,
+        *allocator_truth.MUTANTS,
+        *allocator_sql.MUTANTS,
+        *allocator_lease.MUTANTS,
+        *store_tables.MUTANTS,
+        *store_holds.MUTANTS,
+        *store_events.MUTANTS,
+        *allocator_replay.MUTANTS,
+        *checker.MUTANTS,
+    ]
+
+
+def chosen(words: list[str]) -> list[Mutant]:
+    """Mutants whose guard, kind or file has one of `words` in it; all of them for none."""
+    lowered = [word.lower() for word in words] or [""]
+    return [
+        mutant
+        for mutant in all_mutants()
+        if any(word in f"{mutant.guard}\n{mutant.kind}\n{mutant.file}".lower() for word in lowered)
+    ]

@@ -1,0 +1,245 @@
+"""Faults in the batch loop and in what it reads."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import In, Kind, Mutant
+
+INTAKE = "tests/allocator/test_intake.py"
+LOOP = "tests/allocator/test_loop.py"
+FAULTS = "tests/allocator/test_loop_faults.py"
+LOSS = "tests/allocator/test_stream_loss.py"
+PAUSE = "tests/allocator/test_pause.py"
+CROSSROADS = "tests/allocator/test_crossroads.py"
+DIES_UNSEEN = f"{FAULTS}::test_a_commit_that_never_arrived_is_decided_again_when_its_backend_is_gone"
+truth = In("allocator/truth.py")
+loop = In("allocator/loop.py")
+intake = In("allocator/intake.py")
+memory = In("allocator/memory.py")
+
+LOOPS = [
+    loop(
+        Kind.OVERLAY,
+        "a batch that failed is taken back from memory",
+        "            overlay.discard()\n            truth.rollback()",
+        "            truth.rollback()",
+        f"{FAULTS}::test_memory_is_as_before_while_a_batch_is_decided_again",
+    ),
+    loop(
+        Kind.OVERLAY,
+        "a batch that failed is rolled back",
+        "            overlay.discard()\n            truth.rollback()",
+        "            overlay.discard()",
+        f"{FAULTS}::test_law_1_fires_as_an_alert_and_only_the_request_it_is_about_is_invalid",
+    ),
+    loop(
+        Kind.OVERLAY,
+        "a batch becomes memory only when its COMMIT is known",
+        "        self._commit(batch_no, overlay)\n        overlay.keep(batch_no, begun.batch_time)\n",
+        "        overlay.keep(batch_no, begun.batch_time)\n        self._commit(batch_no, overlay)\n",
+        DIES_UNSEEN,
+    ),
+    loop(
+        Kind.COMMIT,
+        "after a lost reply the truth is asked",
+        "became_true = self._truth.committed(batch_no)",
+        "became_true = self._truth.committed(batch_no) or True",
+        DIES_UNSEEN,
+    ),
+    loop(
+        Kind.COMMIT,
+        "a batch that was lost with its COMMIT is taken back from memory",
+        "            if not became_true:\n                overlay.discard()\n",
+        "            if not became_true:\n",
+        DIES_UNSEEN,
+    ),
+    loop(
+        Kind.COUNT,
+        "after a short write memory is loaded anew",
+        "                if tried:\n",
+        "                if tried > TRIES_MAX:\n",
+        f"{FAULTS}::test_a_seat_blocked_behind_the_allocators_back_is_answered_from_the_truth",
+    ),
+    loop(
+        Kind.HALVING,
+        "one request that cannot be decided does not spoil the others'",
+        "        if len(asks) > 1:\n",
+        "        if len(asks) > 1_000_000:\n",
+        f"{FAULTS}::test_law_1_fires_as_an_alert_and_only_the_request_it_is_about_is_invalid",
+    ),
+    loop(
+        Kind.HALVING,
+        "an answer of invalid for what cannot be decided is an alert",
+        'log.error("%s: ALERT: %s cannot',
+        'log.debug("%s: ALERT: %s cannot',
+        f"{FAULTS}::test_law_1_fires_as_an_alert_and_only_the_request_it_is_about_is_invalid",
+    ),
+    loop(
+        Kind.HALVING,
+        "the cursor moves with the last half, not with the first",
+        "*self._make_true(asks[:middle], self.cursor.arrival),",
+        "*self._make_true(asks[:middle], arrival),",
+        f"{FAULTS}::test_a_cursor_moves_only_when_all_of_what_was_read_is_decided",
+    ),
+    loop(
+        Kind.HALVING,
+        "the cursor moves with the last part of what was gathered",
+        "arrival = Arrival(through) if last else self.cursor.arrival",
+        "arrival = Arrival(through)",
+        f"{CROSSROADS}::test_the_cursor_stays_until_the_last_part_of_what_was_gathered_is_decided",
+    ),
+    loop(
+        Kind.PAUSE,
+        "a pause that comes with requests leaves them undecided",
+        "            if asks and _pauses(begun.facts):\n                raise PausedMeanwhile\n",
+        "",
+        f"{PAUSE}::test_requests_of_a_pause_wait_and_are_decided_in_their_order_when_it_ends",
+    ),
+    loop(
+        Kind.PAUSE,
+        "of several policies the last says whether it is a pause",
+        "policies[-1].state is EventState.PAUSED",
+        "policies[0].state is EventState.PAUSED",
+        f"{CROSSROADS}::test_new_rules_and_a_pause_that_come_with_requests_are_a_pause",
+    ),
+    loop(
+        Kind.PAUSE,
+        "while paused nothing is read to be decided",
+        "        if self.memory.policy.state is EventState.PAUSED:\n            self._wait_paused()\n"
+        "            return\n",
+        "",
+        f"{PAUSE}::test_requests_of_a_pause_wait_and_are_decided_in_their_order_when_it_ends",
+    ),
+    loop(
+        Kind.STREAM,
+        "an owner sees that ids are above the cursor",
+        "if self._arrivals.ensure_above(cursor):",
+        "if False:",
+        f"{LOSS}::test_a_server_whose_clock_is_behind_the_cursor_gives_ids_that_are_read",
+    ),
+    loop(
+        Kind.STREAM,
+        "what is undecided below the cursor is appended again",
+        "            if again:\n",
+        "            if False:\n",
+        f"{LOSS}::test_entries_behind_the_cursor_are_appended_again_and_decided_once_under_their_arrival",
+    ),
+    loop(
+        Kind.STREAM,
+        "only what was looked at below the cursor is trimmed",
+        "self._arrivals.trim_through(Arrival(entries[-1][0].decode()))",
+        "self._arrivals.trim_through(cursor)",
+        f"{CROSSROADS}::test_more_than_one_look_at_what_is_below_the_cursor_forgets_none_of_it",
+    ),
+    loop(
+        Kind.STREAM,
+        "a batch trims only when it moved the cursor",
+        "trim_through=self.cursor.arrival if moved else None",
+        "trim_through=self.cursor.arrival",
+        f"{LOSS}::test_a_tick_forgets_nothing_that_has_yet_to_be_appended_again",
+    ),
+    loop(
+        Kind.STREAM,
+        "after a loss what is asked again is gathered first",
+        "if self.memory.batch_no and was_created(entries):",
+        "if False:",
+        f"{LOSS}::test_who_asks_again_while_the_allocator_gathers_still_goes_first",
+    ),
+    In("allocator/readahead.py")(
+        Kind.READ_AHEAD,
+        "what was read ahead of another cursor is dropped",
+        "if ahead is not None and ahead[0] == after else",
+        "if ahead is not None else",
+        f"{CROSSROADS}::test_a_batch_that_was_read_ahead_does_not_overtake_one_that_was_put_off",
+    ),
+]
+
+READING = [
+    In("allocator/keys.py")(
+        Kind.DEDUPE,
+        "a key that was there before is suspected",
+        "return len(hashes) == before",
+        "return False",
+        f"{LOOP}::test_a_repeat_gets_the_same_answer_from_the_ledger_and_no_second_row",
+        f"{INTAKE}::test_a_key_is_suspected_from_the_second_time_on",
+    ),
+    intake(
+        Kind.DEDUPE,
+        "a suspicion is looked up in the ledger",
+        "decided = look_up([(asks[i].buyer, asks[i].request_id) for i in suspects])",
+        "decided: dict[Key, Known] = {}",
+        f"{INTAKE}::test_a_repeat_of_a_decided_key_gets_the_same_answer_and_is_not_decided_again",
+    ),
+    intake(
+        Kind.DEDUPE,
+        "other content under a decided key is a conflict",
+        "if known is not None and known.want == ask.want:",
+        "if known is not None:",
+        f"{LOOP}::test_other_content_under_the_same_key_is_a_conflict_and_the_first_decision_stands",
+    ),
+    intake(
+        Kind.DEDUPE,
+        "other content under a key of the same batch is a conflict",
+        "and batch.asks[mate].want == ask.want:",
+        "and True:",
+        f"{INTAKE}::test_the_same_key_with_other_content_in_a_batch_is_a_conflict_each_time",
+    ),
+    intake(
+        Kind.DEDUPE,
+        "a key twice in a batch is decided once",
+        "            batch.echoes.append((gateway, mate))\n            continue\n",
+        "            pass\n",
+        f"{INTAKE}::test_the_same_key_twice_in_a_batch_is_decided_once_and_both_gateways_hear_it",
+    ),
+    intake(
+        Kind.DEDUPE,
+        "what goes first of one key is looked at anew when the order changes",
+        "        suspects = list(range(len(asks)))  # of two equal keys the other one may come first now\n",
+        "",
+        f"{INTAKE}::test_of_one_key_asked_again_the_earliest_arrival_is_decided",
+    ),
+    intake(
+        Kind.STREAM,
+        "what the stream lost goes first by its first arrival",
+        "    if arrived.asked_again:  #",
+        "    if False:  #",
+        f"{LOSS}::test_what_the_stream_lost_and_is_asked_again_goes_before_what_came_later",
+        f"{INTAKE}::test_what_the_stream_lost_goes_first_by_the_arrival_that_was_acknowledged",
+    ),
+    intake(
+        Kind.STREAM,
+        "what is appended again keeps its first arrival",
+        "first_arrival=entry.first_arrival or arrival",
+        "first_arrival=arrival",
+        f"{INTAKE}::test_entries_below_the_cursor_are_asked_again_unless_decided_and_keep_their_arrival",
+    ),
+    intake(
+        Kind.STREAM,
+        "what is decided is not appended again",
+        "        if key not in decided\n",
+        "",
+        f"{INTAKE}::test_entries_below_the_cursor_are_asked_again_unless_decided_and_keep_their_arrival",
+    ),
+    intake(
+        Kind.STREAM,
+        "of one key below the cursor the first is appended again",
+        "waiting.setdefault((entry.buyer, entry.request_id), (raw_id.decode(), entry))",
+        "waiting[entry.buyer, entry.request_id] = (raw_id.decode(), entry)",
+        f"{INTAKE}::test_entries_below_the_cursor_are_asked_again_unless_decided_and_keep_their_arrival",
+    ),
+    intake(
+        Kind.STREAM,
+        "an entry nobody can read is answered, not dropped",
+        '            append(Ask(arrival, "", arrival, "null", Wish(UNREADABLE)))\n            wait_at("")\n',
+        "",
+        f"{LOOP}::test_what_nobody_can_read_is_invalid_in_the_ledger_and_holds_up_nobody",
+    ),
+    intake(
+        Kind.LEDGER,
+        "names that the ledger cannot hold are not written",
+        "readable = not rare or _is_writable(entry)",
+        "readable = True",
+        f"{INTAKE}::test_an_entry_nobody_can_read_is_invalid_under_its_arrival_and_never_dropped",
+    ),
+]
+
+MUTANTS: list[Mutant] = [*LOOPS, *READING]

@@ -1,0 +1,127 @@
+"""Faults in the checker: what it must find when a law was broken (`bench/checks`)."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import In, Kind, Mutant
+
+CHECKER = "tests/checker/test_checker.py"
+answers = In("bench/checks/answers.py")
+order = In("bench/checks/order.py")
+tables = In("bench/checks/tables.py")
+walk = In("bench/checks/walk.py")
+
+MUTANTS: list[Mutant] = [
+    tables(
+        Kind.CHECKER,
+        "the checker sees a seat in two live holds",
+        "        if len(holds) > 1:\n",
+        "        if len(holds) > 2:\n",
+        f"{CHECKER}::test_oversold",
+    ),
+    tables(
+        Kind.CHECKER,
+        "the checker sees an area over its capacity",
+        "        if most > area.capacity:\n",
+        "        if most > 2 * area.capacity:\n",
+        f"{CHECKER}::test_oversold",
+    ),
+    walk(
+        Kind.CHECKER,
+        "the checker sees a seat given while somebody has it",
+        "            if holder is not None:\n",
+        "            if False:\n",
+        "tests/checker/test_checker_alone.py"
+        "::test_a_ledger_that_gives_a_seat_that_is_held_is_oversold_though_no_client_tells",
+    ),
+    answers(
+        Kind.CHECKER,
+        "the checker sees two clients who believe in one seat",
+        "    yield from _two_believe(seen, walk)\n",
+        "",
+        f"{CHECKER}::test_oversold",
+    ),
+    answers(
+        Kind.CHECKER,
+        "the checker sees an accepted request that is in no ledger",
+        "    if accepted and not rows:\n",
+        "    if False:\n",
+        f"{CHECKER}::test_lost",
+    ),
+    answers(
+        Kind.CHECKER,
+        "the checker sees a decision that nobody was told",
+        "        if waited:\n",
+        "        if False:\n",
+        f"{CHECKER}::test_lost",
+    ),
+    answers(
+        Kind.CHECKER,
+        "the checker sees two decisions of one key",
+        "    if len(decided) > 1:\n",
+        "    if len(decided) > 2:\n",
+        f"{CHECKER}::test_doubled",
+    ),
+    tables(
+        Kind.CHECKER,
+        "the checker sees a key decided twice in the ledger",
+        "            if key in keys:\n",
+        "            if False:\n",
+        f"{CHECKER}::test_doubled",
+    ),
+    order(
+        Kind.CHECKER,
+        "the checker sees rows out of arrival order",
+        "    yield from _ledger_order(truth)\n",
+        "",
+        f"{CHECKER}::test_reordered",
+    ),
+    order(
+        Kind.CHECKER,
+        "the checker sees who was refused what a later arrival got",
+        "    yield from _refused_though_free(truth, walk)\n",
+        "",
+        f"{CHECKER}::test_reordered",
+    ),
+    order(
+        Kind.CHECKER,
+        "the checker sees who was overtaken after a loss",
+        "    yield from _overtaken(truth, walk, got)\n",
+        "",
+        f"{CHECKER}::test_reordered",
+    ),
+    order(
+        Kind.CHECKER,
+        "the checker sees a place that got worse than acknowledged",
+        "    yield from _arrivals_told(seen)\n",
+        "",
+        f"{CHECKER}::test_reordered",
+    ),
+    order(
+        Kind.CHECKER,
+        "the checker sees that who was answered first came later",
+        "    yield from _acting_first(seen)\n",
+        "",
+        f"{CHECKER}::test_reordered",
+    ),
+    answers(
+        Kind.CHECKER,
+        "the checker sees an answer about another's hold",
+        "        yield from _hold_ops(client, owners, states)\n",
+        "",
+        f"{CHECKER}::test_foreign_hold",
+    ),
+    answers(
+        Kind.CHECKER,
+        "the checker sees an answer that the ledger does not have",
+        "            yield from _frame(buyer, frame, rows, owners)\n",
+        "            pass\n",
+        f"{CHECKER}::test_unexplained",
+    ),
+    tables(
+        Kind.CHECKER,
+        "the checker sees tables that contradict each other",
+        "    yield from _batches(truth)\n",
+        "",
+        f"{CHECKER}::test_inconsistent_tables",
+    ),
+]

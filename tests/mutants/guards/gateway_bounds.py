@@ -1,0 +1,125 @@
+"""Faults in the gateway's bounds and in the hub it writes through."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import In, Kind, Mutant
+
+SOCKET = "tests/gateway/test_socket.py"
+HUB = "tests/notifier/test_hub.py"
+PROTOCOL_TEST = "tests/gateway/test_short_frames.py"
+BOUNDS_TEST = "tests/gateway/test_bounds.py"
+posted = In("gateway/buyers/requests_http.py")
+socket = In("gateway/buyers/socket.py")
+runtime = In("gateway/events.py")
+decode = In("gateway/buyers/decode.py")
+hub = In("notifier/hub.py")
+
+MUTANTS: list[Mutant] = [
+    posted(
+        Kind.BOUND,
+        "a body is read no further than its bound",
+        "        if len(body) > REQUEST_BYTES_MAX:\n            raise TooLarge",
+        "        if len(body) > 1 << 40:\n            raise TooLarge",
+        f"{BOUNDS_TEST}::test_a_body_that_is_too_large_is_not_read_to_its_end",
+    ),
+    decode(
+        Kind.BOUND,
+        "a frame has a bound",
+        "    if len(text) > REQUEST_BYTES_MAX or (",
+        "    if len(text) > 1 << 40 or (",
+        f"{SOCKET}::test_a_frame_that_breaks_the_rules_is_refused_and_the_socket_stays",
+    ),
+    decode(
+        Kind.BOUND,
+        "a frame's bound counts bytes, not letters",
+        " or (not text.isascii() and len(text.encode()) > REQUEST_BYTES_MAX):",
+        ":",
+        f"{BOUNDS_TEST}::test_a_frame_is_measured_in_bytes",
+    ),
+    In("gateway/app.py")(
+        Kind.BOUND,
+        "a frame that is far too large ends the connection",
+        "ws_max_size=FRAME_BYTES_MAX,",
+        "ws_max_size=1 << 30,",
+        f"{SOCKET}::test_a_frame_that_is_far_too_large_ends_the_connection",
+    ),
+    socket(
+        Kind.BOUND,
+        "a gateway has few sockets",
+        "if runtime.hub.full or runtime.stopping:",
+        "if runtime.stopping:",
+        f"{SOCKET}::test_a_socket_too_many_is_refused_before_it_is_accepted",
+    ),
+    socket(
+        Kind.BOUND,
+        "who says nothing is closed",
+        "timer = loop.call_later(seconds, self._client.close, NO_HELLO",
+        "timer = loop.call_later(seconds + 3600, self._client.close, NO_HELLO",
+        f"{SOCKET}::test_who_says_nothing_is_closed",
+    ),
+    socket(
+        Kind.BOUND,
+        "who keeps asking over the bound is closed",
+        "            if self._over_bound >= OVER_BOUND_MAX:\n",
+        "            if False:\n",
+        f"{SOCKET}::test_a_buyer_with_too_much_undecided_waits_for_decisions_first",
+    ),
+    In("gateway/buyers/recall.py")(
+        Kind.BOUND,
+        "few look-ups wait at a time",
+        "if len(self._asked) >= ASKING_MAX:",
+        "if len(self._asked) > 1 << 40:",
+        f"{BOUNDS_TEST}::test_a_look_up_too_many_is_told_to_come_back",
+    ),
+    hub(
+        Kind.BOUND,
+        "a slow reader is closed",
+        '        self._hub.slow_closed += 1\n        self.close(SLOW, "reading too slowly")\n',
+        "        self._hub.slow_closed += 1\n",
+        f"{HUB}::test_a_slow_reader_is_closed_and_told_why_once_it_reads",
+    ),
+    hub(
+        Kind.BOUND,
+        "a message is written at once or not at all",
+        "    coroutine.close()\n    return False\n",
+        "    asyncio.get_running_loop().create_task(send(message))\n    return True\n",
+        f"{HUB}::test_a_message_is_written_at_once_or_not_at_all",
+        f"{HUB}::test_a_slow_reader_of_uvicorn_is_closed_without_delaying_the_others",
+    ),
+    hub(
+        Kind.BOUND,
+        "a reader that never reads is dropped",
+        "            async with asyncio.timeout(FAREWELL_SECONDS_MAX):\n",
+        "            async with asyncio.timeout(None):\n",
+        f"{HUB}::test_a_reader_that_never_reads_is_dropped",
+    ),
+    hub(
+        Kind.BOUND,
+        "few farewells at a time",
+        "        if len(self._farewells) >= FAREWELLS_MAX:\n",
+        "        if False:\n",
+        f"{PROTOCOL_TEST}::test_of_too_many_slow_readers_one_is_dropped_without_a_word",
+    ),
+    In("gateway/protocol.py")(
+        Kind.BOUND,
+        "a frame is not written above the high-water mark",
+        "        if not self.writable.is_set():\n            return False\n",
+        "",
+        f"{PROTOCOL_TEST}::test_a_slow_reader_is_closed_when_frames_go_the_short_way",
+    ),
+    In("gateway/protocol.py")(
+        Kind.BOUND,
+        "nothing is written to a connection that is closing",
+        "        if self.disconnected or self.close_sent or self.conn.state is not OPEN:\n"
+        "            raise ClientDisconnected\n",
+        "",
+        f"{PROTOCOL_TEST}::test_nothing_follows_a_close_frame",
+    ),
+    In("gateway/protocol.py")(
+        Kind.BOUND,
+        "a client that sends faster than it is heard is read no further",
+        "        if not self.read_paused and self.queue.qsize() >= QUEUED_MAX:\n",
+        "        if False:\n",
+        f"{PROTOCOL_TEST}::test_a_client_that_sends_while_nobody_listens_is_read_no_further",
+    ),
+]

@@ -1,0 +1,110 @@
+"""Faults in the log of arrivals."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import In, Kind, Mutant
+
+STREAM_TEST = "tests/store/test_stream_conformance.py"
+FIRST_ARRIVALS = "tests/store/test_replicas.py"
+stream = In("store/stream/redis_stream.py")
+LOST_ONCE = f"{STREAM_TEST}::test_an_append_whose_reply_is_lost_is_unknown_and_is_in_the_stream_once"
+MISSING = (
+    f"{STREAM_TEST}::test_a_missing_stream_refuses_every_entry_and_is_not_created_by_an_append_or_a_poke"
+)
+
+MUTANTS: list[Mutant] = [
+    stream(
+        Kind.STREAM,
+        "an append does not create a lost stream",
+        "redis.call('XADD', KEYS[1], 'NOMKSTREAM', '*', 'r', entry)",
+        "redis.call('XADD', KEYS[1], '*', 'r', entry)",
+        MISSING,
+        f"{STREAM_TEST}::test_a_stream_lost_while_a_gateway_is_connected_refuses_instead_of_beginning_anew",
+    ),
+    stream(
+        Kind.STREAM,
+        "a poke does not create a lost stream",
+        'await self._client.xadd(self._key, {POKE: b"1"}, nomkstream=True)',
+        'await self._client.xadd(self._key, {POKE: b"1"})',
+        MISSING,
+    ),
+    In("store/stream/wake.py")(
+        Kind.STREAM,
+        "an operator's poke does not create a lost stream",
+        '{POKE: b"1"}, nomkstream=True)',
+        '{POKE: b"1"})',
+        f"{STREAM_TEST}::test_anyone_can_wake_an_event_and_see_how_far_it_is_behind",
+    ),
+    stream(
+        Kind.STREAM,
+        "a gateway's append whose reply is lost is unknown and not sent again",
+        "        except _LOST as error:\n            raise OutcomeUnknown from error\n"
+        "        return _arrivals(reply)",
+        "        except _LOST:\n            reply = await self._append(entries)\n"
+        "        return _arrivals(reply)",
+        LOST_ONCE,
+    ),
+    stream(
+        Kind.STREAM,
+        "a gateway's client never retries by itself",
+        "retry=AsyncRetry(NoBackoff(), 0),",
+        "retry=AsyncRetry(NoBackoff(), 3),",
+        LOST_ONCE,
+    ),
+    stream(
+        Kind.STREAM,
+        "the allocator's client never retries by itself",
+        "retry=Retry(NoBackoff(), 0)",
+        "retry=Retry(NoBackoff(), 3)",
+        f"{STREAM_TEST}::test_the_allocators_append_whose_reply_is_lost_is_unknown_and_is_in_the_stream_once",
+    ),
+    stream(
+        Kind.STREAM,
+        "accepted waits for the replicas' disks",
+        "                if synced < self._replicas:\n                    raise OutcomeUnknown\n",
+        "                assert synced >= 0\n",
+        f"{FIRST_ARRIVALS}::test_an_append_that_too_few_replicas_have_on_disk_is_unknown",
+    ),
+    stream(
+        Kind.STREAM,
+        "a gateway makes a lost stream above what is known",
+        '{CREATED: b"1"}, id=arrival_after(above))',
+        '{CREATED: b"1"})',
+        f"{STREAM_TEST}::test_creating_puts_a_marker_just_above_the_cursor_and_new_ids_are_above_it",
+    ),
+    stream(
+        Kind.STREAM,
+        "a stream made anew begins with a marker",
+        'arrival_after(cursor), CREATED, b"1")',
+        'arrival_after(cursor), POKE, b"1")',
+        f"{STREAM_TEST}::test_a_missing_stream_is_made_above_the_cursor_with_a_marker",
+    ),
+    stream(
+        Kind.STREAM,
+        "a stream behind the cursor is moved above it",
+        "            if arrival_order(last) >= arrival_order(cursor):\n                return False\n",
+        "            return False\n",
+        f"{STREAM_TEST}::test_a_stream_behind_the_cursor_is_moved_forward_and_keeps_what_it_has",
+    ),
+    stream(
+        Kind.STREAM,
+        "trimming leaves what is above",
+        'self._call("XTRIM", self._key, "MINID", arrival_after(through))',
+        'self._call("XTRIM", self._key, "MAXLEN", 0)',
+        f"{STREAM_TEST}::test_trimming_forgets_what_is_through_and_leaves_what_is_above",
+    ),
+    stream(
+        Kind.STREAM,
+        "publishing trims only what is decided",
+        "pipeline.xtrim(self._key, minid=arrival_after(trim_through), approximate=False)",
+        "pipeline.xtrim(self._key, maxlen=0, approximate=False)",
+        "tests/allocator/test_loop.py::test_a_backlog_is_decided_in_full_batches_in_order_and_each_request_once",
+    ),
+    In("store/wire.py")(
+        Kind.STREAM,
+        "arrivals are ordered as numbers, not as text",
+        "    return int(milliseconds), int(sequence or 0)\n",
+        "    return int(milliseconds), int((sequence or '0')[0])\n",
+        "tests/allocator/test_intake.py::test_what_the_stream_lost_goes_first_by_the_arrival_that_was_acknowledged",
+    ),
+]
