@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 from psycopg import errors as pg
 
-from allocator.decide import CODE_VERSION, Claim, Decided, Fact
+from allocator.decide import CODE_VERSION, Claim, Decided, Fact, Row
 from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.memory import Hold, Memory
@@ -108,9 +108,13 @@ class VirtualTruth:
         expected: list[Counted] = []
         decided = Decided()
         try:
+            digests, sent = b"", 0
             for decided in pieces:
-                session.step(f"write ledger of batch {batch_no}: {len(decided.rows)} rows")
-            digests = self._write_ledger(batch_no, decided)
+                if rows := decided.rows[sent:]:
+                    session.step(f"write ledger of batch {batch_no}: {len(rows)} rows")
+                    digests += self._write_ledger(batch_no, rows, sent)
+                    sent += len(rows)
+            session.step(f"end ledger of batch {batch_no}")
             head = (batch_no, self._owned.epoch, begun.batch_time, str(arrival), CODE_VERSION, digests)
             self._next_hash = batch_hash(self._hash_of(batch_no - 1), *head)
             if decided.expired or decided.claims:
@@ -136,10 +140,10 @@ class VirtualTruth:
                 self._world.counters["short_write"] += 1
                 raise ShortWrite(f"{what}: {won} of {count}")
 
-    def _write_ledger(self, batch_no: int, decided: Decided) -> bytes:
+    def _write_ledger(self, batch_no: int, rows: Sequence[Row], first_position: int) -> bytes:
         session = self._session
         digests = []
-        for position, row in enumerate(decided.rows):
+        for position, row in enumerate(rows, first_position):
             digests.append(row_digest(row))
             session.insert("ledger", (batch_no, position), row)
             if row.kind == LedgerKind.REQUEST and row.outcome != Outcome.CONFLICT:
