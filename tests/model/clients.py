@@ -121,7 +121,14 @@ class Socket:
 @contextlib.contextmanager
 def socket(port: int, event: str, buyer: str, *, watch: bool = False) -> Iterator[Socket]:
     """A websocket that was greeted."""
-    with connect(f"ws://127.0.0.1:{port}/v1/socket", compression=None, max_size=None) as connection:
+    # without a bound on frames that nobody reads, or closing would wait for a client that stopped reading
+    with connect(
+        f"ws://127.0.0.1:{port}/v1/socket",
+        compression=None,
+        max_size=None,
+        max_queue=None,
+        ping_interval=None,
+    ) as connection:
         yield Socket(connection, event, buyer, watch=watch)
 
 

@@ -37,7 +37,7 @@ def test_every_answer_is_the_models(running):
     run_state_machine_as_test(OnSale, settings=searching(EXAMPLES, stateful_step_count=STEPS))
     missing = {
         "decision held", "decision taken", "decision sold_out", "decision limit_reached", "decision invalid",
-        "decision conflict", "undecided", "not_queued", "error key_reused", "confirm hold paid",
+        "decision conflict", "undecided", "error key_reused", "confirm hold paid",
         "confirm error hold_not_found", "release hold released", "release hold expired", "pause ok paused",
         "resume ok open",
     } - seen.keys()  # fmt: skip
