@@ -15,7 +15,7 @@ from gateway.http_bounds import HEAD_BYTES_MAX
 from gateway.http_protocol import HttpProtocol
 from store import lookups
 from store.wire import canonical_want
-from store.words import EventState, Want
+from store.words import REQUEST_BYTES_MAX, EventState, Want
 from tests.gateway.rig import (
     EVENT,
     SEATS,
@@ -128,6 +128,20 @@ async def test_a_connection_that_is_idle_after_the_short_way_is_closed(engine_ur
             assert (await read_answer(reader)).status == 202
             async with asyncio.timeout(10):
                 assert await reader.read() == b""
+
+
+@scenario
+async def test_a_connection_ends_with_its_last_answer_and_not_when_it_was_idle(
+    engine_urls, event, monkeypatch
+):
+    monkeypatch.setattr(http_bounds, "REQUEST_SECONDS_MAX", 0.05)
+    async with gateway(engine_urls) as served:
+        served.server.config.timeout_keep_alive = 3600
+        async with connected(served) as (reader, writer):
+            head, end, _ = raw_post(Content_Length="1000000").partition(b"\r\n\r\n")
+            writer.write(head + end + b" " * (REQUEST_BYTES_MAX + 1))
+            assert (await read_answer(reader)).status == 413
+            assert await reader.read() == b"", "no 408 for the rest"
 
 
 @pytest.mark.skipif(not hasattr(selectors, "EpollSelector"), reason="there is no epoll")

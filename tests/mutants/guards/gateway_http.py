@@ -122,8 +122,7 @@ SHORT_WAY = [
         "on the short way a connection ends after its last answer",
         "            protocol.transport.close()\n",
         "            pass\n",
-        STOPS,
-        TOO_LARGE,
+        f"{GUARDS}::test_a_connection_ends_with_its_last_answer_and_not_when_it_was_idle",
     ),
     short(
         Kind.BOUND,
