@@ -6,7 +6,7 @@ callback (`SocketProtocol.on_text`): a text frame is then handled where it is re
 callback says that it must wait its turn; and `write_text` puts an unfragmented frame on the
 transport itself. Fragments and pings have bounds, and a handshake that cannot be read has an answer.
 Everything else (handshake, closing, limits) is uvicorn's and websockets' own. `tests/notifier/test_hub.py`
-and `tests/gateway/test_protocol.py` hold it to the stock behaviour.
+and `tests/gateway/test_short_frames.py` hold it to the stock behaviour.
 """
 
 from __future__ import annotations

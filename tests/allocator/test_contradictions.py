@@ -74,11 +74,11 @@ def before_it_is_written(monkeypatch: pytest.MonkeyPatch, change: Callable[[], N
     left = [change]
 
     def changed_first(
-        truth: PostgresTruth, batch_no: int, begun: Begun, arrival: Arrival, decided: Decided
-    ) -> None:
+        truth: PostgresTruth, batch_no: int, begun: Begun, arrival: Arrival, pieces: Iterator[Decided]
+    ) -> Decided:
         while left:
             left.pop()()
-        write(truth, batch_no, begun, arrival, decided)
+        return write(truth, batch_no, begun, arrival, pieces)
 
     monkeypatch.setattr(PostgresTruth, "write", changed_first)
 

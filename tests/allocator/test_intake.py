@@ -252,3 +252,17 @@ def test_other_content_of_a_decided_key_is_asked_again_too():
         ("r2", "12-0"),
         ("r2", "13-0"),
     ]
+
+
+def test_of_one_key_and_content_below_the_cursor_the_first_is_asked_again():
+    below = raw(entry("ann", "r1", A1), entry("ann", "r1", A1, gateway="g2"), start=5)
+    again = [decode_entry(value) for value in undecided(below, Decided())]
+    assert [(e.request_id, e.first_arrival, e.gateway) for e in again] == [("r1", "5-0", "g1")]
+
+
+def test_of_many_keys_only_those_that_were_there_are_suspected():
+    keys = Keys([("ann", "r1")])
+    assert keys.suspects([("bob", "r1"), ("cem", "r1"), ("bob", "r1"), ("dan", "r1")]) == [2]
+    assert keys.suspects([("eve", "r1"), ("ann", "r1"), ("dan", "r1")]) == [1, 2]
+    assert keys.suspects([("gus", "r1"), ("hal", "r1")]) == []
+    assert len(keys) == 7

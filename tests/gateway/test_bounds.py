@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from gateway.buyers.requests_http import _read
 
 from gateway.buyers import intake as intake_module
 from gateway.buyers import recall as recall_module
 from gateway.buyers.decode import frame_from_json
 from gateway.buyers.recall import Recall
+from gateway.http_protocol import _body
 from gateway.problems import Busy, TooLarge
 from store.words import REQUEST_BYTES_MAX
 from tests.gateway.rig import scenario, until
@@ -27,7 +27,7 @@ async def test_a_body_that_is_too_large_is_not_read_to_its_end():
         return {"type": "http.request", "body": b"x" * PIECE, "more_body": pieces < 1_000}
 
     with pytest.raises(TooLarge):
-        await _read(receive)
+        await _body(receive)
     assert pieces == REQUEST_BYTES_MAX // PIECE + 1
 
 

@@ -22,10 +22,10 @@ MUTANTS: list[Mutant] = [
         f"{LOOP}::test_facts_are_consumed_before_requests_and_free_their_seats_for_them",
         more=(
             (
-                "        position += 1\n    return decided\n",
+                "asks[start : start + piece], decided)\n        yield decided\n",
                 (
-                    "        position += 1\n    for fact in facts:\n"
-                    "        _take_fact(memory, overlay, fact, decided)\n    return decided\n"
+                    "asks[start : start + piece], decided)\n        yield decided\n    for fact in facts:\n"
+                    "        _take_fact(memory, overlay, fact, decided)\n    yield decided\n"
                 ),
             ),
         ),

@@ -8,8 +8,10 @@ INTAKE = "tests/allocator/test_intake.py"
 LOOP = "tests/allocator/test_loop.py"
 FAULTS = "tests/allocator/test_loop_faults.py"
 LOSS = "tests/allocator/test_stream_loss.py"
+SCHEDULE = "tests/allocator/test_schedule.py"
 PAUSE = "tests/allocator/test_pause.py"
 CROSSROADS = "tests/allocator/test_crossroads.py"
+CONFLICTS_OF = "tests/allocator/test_pieces.py::test_a_conflict_is_known_by_its_arrival_in_its_own_event"
 DIES_UNSEEN = f"{FAULTS}::test_a_commit_that_never_arrived_is_decided_again_when_its_backend_is_gone"
 truth = In("allocator/truth.py")
 loop = In("allocator/loop.py")
@@ -144,6 +146,42 @@ LOOPS = [
         "if False:",
         f"{LOSS}::test_who_asks_again_while_the_allocator_gathers_still_goes_first",
     ),
+    loop(
+        Kind.STREAM,
+        "while the allocator gathers every gateway is told that the stream was lost",
+        "        self._publish([stream_lost(self._event)])\n",
+        "",
+        f"{LOSS}::test_while_the_allocator_gathers_every_gateway_is_told_to_ask_again",
+    ),
+    In("gateway/events.py")(
+        Kind.STREAM,
+        "a gateway that is told that the stream was lost asks again",
+        "        if delta.state == STREAM_LOST:\n",
+        "        if False:\n",
+        "tests/gateway/test_lost.py"
+        "::test_told_that_the_stream_was_lost_it_appends_again_what_another_gateway_would_overtake",
+    ),
+    loop(
+        Kind.CLOCK,
+        "the loop looks at the schedule once a second",
+        " or self._monotonic() < self._look_at:",
+        ":",
+        f"{SCHEDULE}::test_a_time_that_an_operator_sets_later_is_seen_by_a_loop_that_looks_once_a_second",
+    ),
+    loop(
+        Kind.CLOCK,
+        "the loop sleeps no longer than until the opening",
+        "            left_ms = int((self._look_at - self._monotonic()) * 1000)\n",
+        "            pass\n",
+        f"{SCHEDULE}::test_the_loop_sleeps_no_longer_than_until_the_opening_and_opens_once",
+    ),
+    loop(
+        Kind.CLOCK,
+        "an owner without stream opens on time",
+        'the sale begins."""\n        self._open_when_due()\n',
+        'the sale begins."""\n',
+        f"{SCHEDULE}::test_an_owner_without_stream_opens_on_time_too",
+    ),
     In("allocator/readahead.py")(
         Kind.READ_AHEAD,
         "what was read ahead of another cursor is dropped",
@@ -162,6 +200,64 @@ READING = [
         f"{LOOP}::test_a_repeat_gets_the_same_answer_from_the_ledger_and_no_second_row",
         f"{INTAKE}::test_a_key_is_suspected_from_the_second_time_on",
     ),
+    In("allocator/keys.py")(
+        Kind.DEDUPE,
+        "keys that are there are noticed among many",
+        "if hashes.isdisjoint(hashed):",
+        "if True:",
+        f"{INTAKE}::test_a_repeat_of_a_decided_key_gets_the_same_answer_and_is_not_decided_again",
+    ),
+    In("allocator/keys.py")(
+        Kind.DEDUPE,
+        "a key that is among many twice is noticed",
+        "            if len(hashes) == before + len(hashed):\n",
+        "            if True:\n",
+        f"{INTAKE}::test_the_same_key_twice_in_a_batch_is_decided_once_and_both_gateways_hear_it",
+    ),
+    In("allocator/keys.py")(
+        Kind.DEDUPE,
+        "a key that is among many twice makes no others suspect",
+        "            hashes.difference_update(hashed)\n",
+        "",
+        f"{INTAKE}::test_of_many_keys_only_those_that_were_there_are_suspected",
+    ),
+    intake(
+        Kind.DEDUPE,
+        "a conflict that was decided is not decided again",
+        "        if conflict and ask.arrival in already:\n",
+        "        if False:\n",
+        f"{INTAKE}::test_a_conflict_that_its_gateway_appends_again_is_decided_once",
+        f"{LOSS}::test_a_conflict_asked_again_by_its_gateway_is_in_the_ledger_once",
+    ),
+    intake(
+        Kind.DEDUPE,
+        "a conflict twice in a batch is decided once",
+        "        if conflict and (same :=",
+        "        if not key and (same :=",
+        f"{INTAKE}::test_a_conflict_and_its_second_appending_in_one_batch_are_one_decision_told_twice",
+    ),
+    intake(
+        Kind.DEDUPE,
+        "conflicts that are asked again are looked up",
+        "conflicted = [ask.arrival for ask in asks if _differs(ask, decided)]",
+        "conflicted = [ask.arrival for ask in asks if False]",
+        f"{INTAKE}::test_a_conflict_that_its_gateway_appends_again_is_decided_once",
+    ),
+    *[
+        In("allocator/sql.py")(Kind.DEDUPE, f"decided conflicts are {what}", old, new, CONFLICTS_OF)
+        for what, old, new in (
+            (
+                "of this event",
+                " WHERE event_id = %s AND kind = 'request' AND outcome = 'conflict' AND arrival",
+                " WHERE (event_id = %s OR true) AND kind = 'request' AND outcome = 'conflict' AND arrival",
+            ),
+            (
+                "conflicts and nothing else",
+                "AND kind = 'request' AND outcome = 'conflict' AND arrival",
+                "AND kind = 'request' AND arrival",
+            ),
+        )
+    ],
     intake(
         Kind.DEDUPE,
         "a suspicion is looked up in the ledger",
@@ -215,21 +311,29 @@ READING = [
     intake(
         Kind.STREAM,
         "what is decided is not appended again",
-        "        if key not in decided\n",
+        "        if key not in decided or decided[key].want.encode() != want\n",
         "",
         f"{INTAKE}::test_entries_below_the_cursor_are_asked_again_unless_decided_and_keep_their_arrival",
     ),
     intake(
         Kind.STREAM,
-        "of one key below the cursor the first is appended again",
-        "waiting.setdefault((entry.buyer, entry.request_id), (raw_id.decode(), entry))",
-        "waiting[entry.buyer, entry.request_id] = (raw_id.decode(), entry)",
-        f"{INTAKE}::test_entries_below_the_cursor_are_asked_again_unless_decided_and_keep_their_arrival",
+        "of one key and content below the cursor the first is appended again",
+        "waiting.setdefault((key, bytes(entry.want)), (raw_id.decode(), entry))",
+        "waiting[key, bytes(entry.want)] = (raw_id.decode(), entry)",
+        f"{INTAKE}::test_of_one_key_and_content_below_the_cursor_the_first_is_asked_again",
+    ),
+    intake(
+        Kind.STREAM,
+        "other content of a decided key is appended again too",
+        "        if key not in decided or decided[key].want.encode() != want\n",
+        "        if key not in decided\n",
+        f"{INTAKE}::test_other_content_of_a_decided_key_is_asked_again_too",
     ),
     intake(
         Kind.STREAM,
         "an entry nobody can read is answered, not dropped",
-        '            append(Ask(arrival, "", arrival, "null", Wish(UNREADABLE)))\n            wait_at("")\n',
+        '            append(Ask(Arrival(arrival), "", arrival, "null", Wish(UNREADABLE)))\n'
+        '            wait_at("")\n',
         "",
         f"{LOOP}::test_what_nobody_can_read_is_invalid_in_the_ledger_and_holds_up_nobody",
     ),

@@ -8,6 +8,7 @@ LOOP = "tests/allocator/test_loop.py"
 FAULTS = "tests/allocator/test_loop_faults.py"
 VERIFY = "tests/allocator/test_verify.py"
 CONTRADICT = "tests/allocator/test_contradictions.py"
+IN_PIECES = "tests/allocator/test_pieces.py::test_a_batch_in_pieces_is_in_the_ledger_once_and_verifies"
 LOCKS = "tests/allocator/test_lock_order.py"
 DIES_UNSEEN = f"{FAULTS}::test_a_commit_that_never_arrived_is_decided_again_when_its_backend_is_gone"
 truth = In("allocator/truth.py")
@@ -27,6 +28,34 @@ MUTANTS: list[Mutant] = [
         "        rows = sorted(facts.fetchall())",
         "        self._conn.commit()\n        rows = sorted(facts.fetchall())",
         f"{FAULTS}::test_a_lock_that_is_not_had_in_time_says_nothing_against_a_request",
+    ),
+    truth(
+        Kind.FENCE,
+        "a batch is one transaction",
+        '                self._conn.execute("BEGIN")\n',
+        "",
+        f"{FAULTS}::test_law_1_fires_as_an_alert_and_only_the_request_it_is_about_is_invalid",
+    ),
+    truth(
+        Kind.LEDGER,
+        "each row of a batch in pieces is sent once",
+        "rows = decided.rows[sent:]",
+        "rows = decided.rows",
+        IN_PIECES,
+    ),
+    truth(
+        Kind.LEDGER,
+        "rows are numbered through a batch in pieces",
+        "copy_lines(self._event_id, batch_no, rows, sent)",
+        "copy_lines(self._event_id, batch_no, rows, 0)",
+        IN_PIECES,
+    ),
+    truth(
+        Kind.LEDGER,
+        "a batch's hash covers all of its pieces",
+        "                    digests.append(their_digests)\n",
+        "                    digests = [their_digests]\n",
+        IN_PIECES,
     ),
     truth(
         Kind.COUNT,

@@ -43,8 +43,8 @@ MUTANTS: list[Mutant] = [
     answers(
         Kind.CHECKER,
         "the checker sees an accepted request that is in no ledger",
-        "    if accepted and not rows:\n",
-        "    if False:\n",
+        "    elif accepted and not rows:\n",
+        "    elif False:\n",
         f"{CHECKER}::test_lost",
     ),
     answers(
@@ -78,14 +78,14 @@ MUTANTS: list[Mutant] = [
     order(
         Kind.CHECKER,
         "the checker sees who was refused what a later arrival got",
-        "    yield from _refused_though_free(truth, walk)\n",
+        "    yield from _refused_though_free(truth, walk, losses)\n",
         "",
         f"{CHECKER}::test_reordered",
     ),
     order(
         Kind.CHECKER,
         "the checker sees who was overtaken after a loss",
-        "    yield from _overtaken(truth, walk, got)\n",
+        "    yield from _overtaken(truth, walk, got, losses)\n",
         "",
         f"{CHECKER}::test_reordered",
     ),

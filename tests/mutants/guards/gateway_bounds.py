@@ -8,7 +8,7 @@ SOCKET = "tests/gateway/test_socket.py"
 HUB = "tests/notifier/test_hub.py"
 PROTOCOL_TEST = "tests/gateway/test_short_frames.py"
 BOUNDS_TEST = "tests/gateway/test_bounds.py"
-posted = In("gateway/buyers/requests_http.py")
+posted = In("gateway/http_protocol.py")
 socket = In("gateway/buyers/socket.py")
 runtime = In("gateway/events.py")
 decode = In("gateway/buyers/decode.py")
@@ -18,8 +18,8 @@ MUTANTS: list[Mutant] = [
     posted(
         Kind.BOUND,
         "a body is read no further than its bound",
-        "        if len(body) > REQUEST_BYTES_MAX:\n            raise TooLarge",
-        "        if len(body) > 1 << 40:\n            raise TooLarge",
+        "        if len(body) > REQUEST_BYTES_MAX:\n            raise _TOO_LARGE",
+        "        if len(body) > 1 << 40:\n            raise _TOO_LARGE",
         f"{BOUNDS_TEST}::test_a_body_that_is_too_large_is_not_read_to_its_end",
     ),
     decode(

@@ -15,7 +15,7 @@ REFUSABLE = (
 )
 GONE = f"{GATE_TEST}::test_seats_that_are_sold_blocked_or_held_well_beyond_now_are_gone"
 gate = In("gateway/gate.py")
-posted = In("gateway/buyers/requests_http.py")
+posted = In("gateway/buyers/posting.py")
 socket = In("gateway/buyers/socket.py")
 runtime = In("gateway/events.py")
 tokens = In("gateway/buyers/tokens.py")
@@ -139,16 +139,16 @@ GATE = [
     posted(
         Kind.GATE,
         "the gate is believed after the ledger",
-        "    arrival = await _arrival(event, buyer, key, canonical_want(want), gated=bool(taken))\n",
-        "    content = canonical_want(want)\n"
-        "    arrival = '' if taken else await _arrival(event, buyer, key, content, gated=False)\n",
+        "        if event.intake.find(buyer.id, self._key) is None:\n            event.recall",
+        "        if self._gone:\n            self._recalled(None, None)\n"
+        "        elif event.intake.find(buyer.id, self._key) is None:\n            event.recall",
         f"{HTTP}::test_the_gate_never_answers_for_a_key_that_was_decided",
     ),
     posted(
         Kind.GATE,
         "without the ledger the gate is not believed",
-        "            decided, gated = None, False  #",
-        "            decided = None  #",
+        "if self._gone and error is None and event",
+        "if self._gone and event",
         f"{GATE_ASKED}::test_without_the_ledger_nobody_is_refused_at_the_gate",
     ),
 ]
@@ -242,8 +242,8 @@ WHO = [
     posted(
         Kind.ORIGIN,
         "only listed origins may read answers",
-        '            if value.decode("latin-1") in runtime.settings.origins:\n',
-        "            if value:\n",
+        '                if value.decode("latin-1") in self._runtime.settings.origins:\n',
+        "                if value:\n",
         f"{HTTP}::test_browsers_of_listed_origins_may_read_answers",
     ),
 ]

@@ -10,7 +10,7 @@ LOST = "tests/gateway/test_lost.py"
 SOCKET = "tests/gateway/test_socket.py"
 BOUNDS_TEST = "tests/gateway/test_bounds.py"
 ORDER_AGAIN = "tests/gateway/test_order_again.py"
-posted = In("gateway/buyers/requests_http.py")
+posted = In("gateway/buyers/posting.py")
 socket = In("gateway/buyers/socket.py")
 intake = In("gateway/buyers/intake.py")
 REQUEUED = f"{INTAKE_TEST}::test_a_missing_stream_is_made_above_all_that_is_known_and_gets_the_accepted_first"
@@ -204,21 +204,22 @@ REASK = [
     reask(
         Kind.ASK_AGAIN,
         "a decision that was not published is found in the ledger",
-        "                self._intake.deliver([(pending.buyer, pending.request_id, frame)])\n",
+        "                self._intake.deliver([(pending.buyer, pending.request_id, decided.frame)])\n",
         "",
         f"{LOST}::test_a_decision_that_was_not_published_is_found_in_the_ledger",
     ),
     reask(
         Kind.DEDUPE,
         "another content's decision is not handed out",
-        "    if decided.want.encode() == pending.want:\n",
-        "    if decided:\n",
-        f"{LOST}::test_an_unpublished_conflict_is_a_conflict_for_that_arrival_only",
+        "    return decided.want.encode() == pending.want\n",
+        "    return True\n",
+        f"{LOST}::test_an_unpublished_conflict_is_told_by_the_allocator_for_that_arrival_only",
+        f"{LOST}::test_a_conflict_that_nobody_decided_is_not_told",
     ),
     posted(
         Kind.DEDUPE,
         "another content under a decided key is refused over HTTP",
-        "            if decided.want.encode() != content:\n                raise KeyReused\n",
+        "                if decided.want.encode() != self._content:\n                    raise KeyReused\n",
         "",
         f"{HTTP}::test_a_key_with_other_content_is_refused",
     ),
