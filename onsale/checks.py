@@ -78,8 +78,8 @@ def run_checks(pytest_arguments: Sequence[str]) -> int:
 
 
 def _workers(chosen: Sequence[str]) -> list[str]:
-    """One worker per core, unless the caller says otherwise or wants a debugger."""
+    """One worker more than cores, for tests wait for disks and clocks; the caller may say otherwise."""
     if any(argument.startswith(("-n", "--numprocesses", "--pdb", "-s")) for argument in chosen):
         return []
     cores = len(os.sched_getaffinity(0)) if sys.platform.startswith("linux") else os.cpu_count() or 1
-    return ["-n", str(cores)]
+    return ["-n", str(cores + 1)]
