@@ -98,6 +98,20 @@ SHORT_WAY = [
     ),
     short(
         Kind.BOUND,
+        "an older client's connection ends with its answer",
+        '            and self.parser.get_http_version() == "1.1"\n',
+        "",
+        f"{GUARDS}::test_an_older_client_has_its_answer_when_the_connection_ends",
+    ),
+    short(
+        Kind.BOUND,
+        "a POST that would be a websocket queues nothing",
+        "            and not self.parser.should_upgrade()\n",
+        "",
+        f"{GUARDS}::test_a_post_that_would_be_a_websocket_queues_nothing",
+    ),
+    short(
+        Kind.BOUND,
         "on the short way a body is read no further than its bound",
         "            if len(cycle.body) > REQUEST_BYTES_MAX:\n",
         "            if len(cycle.body) > 1 << 40:\n",
