@@ -105,13 +105,6 @@ SHORT_WAY = [
     ),
     short(
         Kind.BOUND,
-        "a POST that would be a websocket queues nothing",
-        "            and not self.parser.should_upgrade()\n",
-        "",
-        f"{GUARDS}::test_a_post_that_would_be_a_websocket_queues_nothing",
-    ),
-    short(
-        Kind.BOUND,
         "on the short way a body is read no further than its bound",
         "            if len(cycle.body) > REQUEST_BYTES_MAX:\n",
         "            if len(cycle.body) > 1 << 40:\n",
