@@ -80,8 +80,9 @@ def test_a_batch_that_was_read_ahead_does_not_overtake_one_that_was_put_off(data
     assert requests(owner) == []
     change_event(database_url, EventState.OPEN)
     owner.poke()
-    while len(requests(owner)) < 10:
-        owner.loop.turn()
+    for _ in range(8):
+        if len(requests(owner)) < 10:
+            owner.loop.turn()
     assert [row[0] for row in requests(owner)] == arrivals
     owner.close()
     check_laws(database_url, owner.event_id)

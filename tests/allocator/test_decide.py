@@ -151,6 +151,14 @@ def test_a_paid_hold_does_not_run_out_and_a_fact_about_an_unknown_hold_changes_n
     }
 
 
+def test_a_paid_hold_keeps_its_seats_and_what_it_counts():
+    sale = Sale(seats_per_buyer_max=1)
+    sale.answer("ann", seats("A-1"))
+    sale.batch(facts=[Fact(1, "paid", sale.hold_of("ann"), "null")])
+    assert sale.answer("bob", seats("A-1")) == ("taken", {"taken": ["A-1"]})
+    assert sale.answer("ann", seats("A-2"))[0] == "limit_reached"
+
+
 def test_a_mass_expiry_is_spread_over_batches_oldest_first():
     sale = Sale(plan_of(rows=1, seats_a_row=1, standing=5000), seats_per_buyer_max=1)
     asks = [sale.ask(f"b{n}", Want(areas={"floor": 1})) for n in range(EXPIRIES_PER_BATCH_MAX + 5)]

@@ -266,3 +266,10 @@ def test_of_many_keys_only_those_that_were_there_are_suspected():
     assert keys.suspects([("eve", "r1"), ("ann", "r1"), ("dan", "r1")]) == [1, 2]
     assert keys.suspects([("gus", "r1"), ("hal", "r1")]) == []
     assert len(keys) == 7
+
+
+def test_a_repeat_that_goes_first_because_it_was_lost_is_still_a_repeat():
+    again = raw(entry("bob", "r1", A2), entry("ann", "r1", A1, first_arrival="3-1", gateway="g2"), start=100)
+    batch = sort(again, Decided(r1=A1))
+    assert [ask.buyer for ask in batch.asks] == ["bob"]
+    assert [(answer.gateway, answer.buyer) for answer in batch.repeats] == [("g2", "ann")]

@@ -17,18 +17,20 @@ from tests.allocator.house import Owner, check_laws, entry, owner_of, plan_of, s
 from tests.allocator.waiting import held_up, is_free
 
 
-def two_floors() -> Plan:
-    plan = plan_of()
-    floors = (*plan.areas, Area("balcony", "Balcony", 1, 20, 5.0, 0.0, 5.0, 5.0))
+def many_floors() -> Plan:
+    """Large enough that rows are found by key, one after the other, in the order a statement names them."""
+    plan = plan_of(rows=40, seats_a_row=50)
+    names = ("balcony", *(f"floor-{n}" for n in range(198)))
+    floors = (*plan.areas, *(Area(name, name, 1, 20, 5.0, 0.0, 5.0, 5.0) for name in names))
     return type(plan)(**{name: getattr(plan, name) for name in plan.__struct_fields__} | {"areas": floors})
 
 
 @pytest.fixture
 def owner(database_url: str, redis_url: str) -> Iterator[Owner]:
-    with owner_of(database_url, redis_url, two_floors()) as made:
-        # as with a plan of thousands of seats: rows are found by key, one after the other
+    with owner_of(database_url, redis_url, many_floors()) as made:
         made.conn.execute("SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off")
         made.conn.commit()
+        made.query_nothing("ANALYZE area")
         yield made
         check_laws(database_url, made.event_id)
 

@@ -19,6 +19,7 @@ from store.words import REQUEST_BYTES_MAX, EventState, Want
 from tests.gateway.rig import (
     EVENT,
     SEATS,
+    WITHIN,
     Served,
     StandIn,
     gateway,
@@ -120,6 +121,30 @@ async def test_who_waits_for_a_go_ahead_gets_it(engine_urls, event):
 
 
 @scenario
+async def test_an_older_client_has_its_answer_when_the_connection_ends(engine_urls, event):
+    async with gateway(engine_urls) as served, StandIn(engine_urls, event):
+        served.server.config.timeout_keep_alive = 3600
+        async with connected(served) as (reader, writer):
+            writer.write(raw_post("r1", Connection="keep-alive").replace(b" HTTP/1.1", b" HTTP/1.0"))
+            async with asyncio.timeout(WITHIN):
+                assert b" 202 " in (await reader.read()).partition(b"\r\n")[0]
+
+
+@scenario
+async def test_a_post_that_would_be_a_websocket_queues_nothing(engine_urls, event):
+    async with gateway(engine_urls) as served, StandIn(engine_urls, event) as allocator:
+        await served.post({"seats": [SEATS[0]]}, "first", Prefer="wait=9")
+        async with connected(served) as (reader, writer):
+            upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Version": "13"}
+            writer.write(raw_post("r1", Sec_WebSocket_Key="AAAAAAAAAAAAAAAAAAAAAA==", **upgrade))
+            async with asyncio.timeout(WITHIN):
+                answer = await reader.read()
+        assert b" 202 " not in answer
+        await served.post({"seats": [SEATS[1]]}, "last", Prefer="wait=9")
+        assert [entry.request_id for entry in allocator.read] == ["first", "last"]
+
+
+@scenario
 async def test_a_connection_that_is_idle_after_the_short_way_is_closed(engine_urls, event):
     async with gateway(engine_urls) as served, StandIn(engine_urls, event):
         served.server.config.timeout_keep_alive = 0
@@ -168,7 +193,12 @@ async def test_heads_that_come_in_pieces_on_one_connection_are_not_added_up(engi
         for _ in range(4):
             writer.write(LIVE[:-2] + padding)
             await writer.drain()
-            await until(lambda: the_connection(served)._head_bytes > HEAD_BYTES_MAX // 2)
+            await until(
+                lambda: (
+                    the_connection(served)._head_open
+                    and the_connection(served)._head_bytes > HEAD_BYTES_MAX // 2
+                )
+            )
             writer.write(b"\r\n")
             assert (await read_answer(reader)).status == 200
 

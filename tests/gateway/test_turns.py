@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import resource
+import select
 import socket
 from collections.abc import Callable, Iterator
 
@@ -102,6 +103,16 @@ def test_a_socket_is_where_it_was_entered_even_if_it_leaves_or_enters_while_regi
 
     with readable(1) as [sock], asyncio.Runner(loop_factory=turns.new_event_loop) as runner:
         runner.run(run(sock))
+
+
+def test_a_socket_that_was_taken_out_is_not_reported():
+    with readable(1) as [sock], contextlib.closing(turns._TwoQueues(select.epoll())) as queues:
+        for move in (queues.client_fds.add, queues.client_fds.discard):
+            queues.register(sock.fileno(), select.EPOLLIN)
+            assert queues.poll(0, 10) == [(sock.fileno(), select.EPOLLIN)]
+            move(sock.fileno())
+            queues.unregister(sock.fileno())
+            assert queues.poll(0, 10) == []
 
 
 def test_the_gateway_raises_its_own_limit_of_open_files_but_never_lowers_it(monkeypatch):

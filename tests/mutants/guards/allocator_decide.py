@@ -35,7 +35,7 @@ MUTANTS: list[Mutant] = [
         "a paid hold keeps its seats",
         "return overlay.settle(fact.hold_id) if fact.kind == FactKind.PAID else overlay.free(fact.hold_id)",
         "return overlay.free(fact.hold_id)",
-        f"{LOOP}::test_a_paid_hold_is_an_order_that_does_not_run_out",
+        f"{DECIDE}::test_a_paid_hold_keeps_its_seats_and_what_it_counts",
     ),
     decide(
         Kind.FACTS,

@@ -291,7 +291,7 @@ READING = [
         "what goes first of one key is looked at anew when the order changes",
         "        suspects = list(range(len(asks)))  # of two equal keys the other one may come first now\n",
         "",
-        f"{INTAKE}::test_of_one_key_asked_again_the_earliest_arrival_is_decided",
+        f"{INTAKE}::test_a_repeat_that_goes_first_because_it_was_lost_is_still_a_repeat",
     ),
     intake(
         Kind.STREAM,

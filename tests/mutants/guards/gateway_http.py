@@ -98,6 +98,13 @@ SHORT_WAY = [
     ),
     short(
         Kind.BOUND,
+        "an older client's connection ends with its answer",
+        '            and self.parser.get_http_version() == "1.1"\n',
+        "",
+        f"{GUARDS}::test_an_older_client_has_its_answer_when_the_connection_ends",
+    ),
+    short(
+        Kind.BOUND,
         "on the short way a body is read no further than its bound",
         "            if len(cycle.body) > REQUEST_BYTES_MAX:\n",
         "            if len(cycle.body) > 1 << 40:\n",
@@ -271,7 +278,7 @@ TURN = [
         "a socket is taken out of the queue it was put in",
         "self._queue_of.pop(fd).unregister(fd)",
         "(self._clients if fd in self.client_fds else self._own).unregister(fd)",
-        f"{TURNS}::test_a_socket_is_where_it_was_entered_even_if_it_leaves_or_enters_while_registered",
+        f"{TURNS}::test_a_socket_that_was_taken_out_is_not_reported",
     ),
 ]
 
