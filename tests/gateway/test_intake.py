@@ -129,6 +129,19 @@ async def test_what_comes_while_an_append_is_under_way_goes_in_the_next():
 
 
 @scenario
+async def test_who_comes_first_goes_at_once_and_who_comes_soon_after_shares_the_next(monkeypatch):
+    monkeypatch.setattr(intake_module, "GROUP_SECONDS_MIN", 0.3)
+    async with Running() as (intake, stream):
+        for request_id in ("r0", "r1", "r2"):
+            submit(intake, request_id)
+            for _ in range(5):  # turns of the loop, in which an append would be over
+                await asyncio.sleep(0)
+            assert stream.calls == [1]
+        await until(lambda: intake.appended == 3)
+        assert stream.calls == [1, 2]
+
+
+@scenario
 async def test_accepted_waits_a_tick_and_is_left_out_when_the_decision_is_there():
     async with Running() as (intake, _):
         slow, quick, post = submit(intake, "r0"), submit(intake, "r1"), Told(prompt=True)

@@ -20,6 +20,13 @@ WAS_LOST = f"{INTAKE_TEST}::test_an_entry_is_lost_when_the_cursor_passed_it_or_t
 INTAKE = [
     intake(
         Kind.INTAKE_ORDER,
+        "an append waits for those who come in the same moment",
+        "                await asyncio.sleep(max(0.0, started + GROUP_SECONDS_MIN - time.monotonic()))\n",
+        "",
+        f"{INTAKE_TEST}::test_who_comes_first_goes_at_once_and_who_comes_soon_after_shares_the_next",
+    ),
+    intake(
+        Kind.INTAKE_ORDER,
         "what is asked again goes before what is new",
         "for waiting in (self._again, self._queue):",
         "for waiting in (self._queue, self._again):",
