@@ -34,8 +34,6 @@ GATHER_SECONDS = 1.0
 """How long to collect what is asked again after the stream was lost, before deciding anything newer."""
 GATHER_MAX = 200_000
 BELOW_MAX = 10_000
-
-
 NOT_BEGUN = (EventState.DRAFT, EventState.LOBBY)
 
 
