@@ -67,6 +67,14 @@ logging_collector = off
 """
 
 
+def _stands(process: psutil.Process) -> bool:
+    """Whether a process does nothing any more: stopped, or ended while the postmaster waits for nobody."""
+    try:
+        return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.NoSuchProcess:
+        return True
+
+
 class PostgresServer:
     """A PostgreSQL server that this process starts, stops and, in tests of faults, kills."""
 
@@ -148,14 +156,16 @@ class PostgresServer:
         self._processes()[0].suspend()  # the postmaster first: it starts no others from here on
         stopped = self._processes()
         for process in stopped:
-            process.suspend()
-        while any(process.status() != psutil.STATUS_STOPPED for process in stopped):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.suspend()
+        while not all(_stands(process) for process in stopped):
             os.sched_yield()  # a signal to another process has no event to wait for; it takes microseconds
 
     def resume(self) -> None:
         """Lets a paused server go on."""
         for process in self._processes():
-            process.resume()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
 
     def _processes(self) -> list[psutil.Process]:
         assert self._child is not None, "the server has not been started"

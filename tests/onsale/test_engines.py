@@ -120,6 +120,28 @@ def test_a_wiped_valkey_is_empty_at_the_same_address(valkey):
         assert client.dbsize() == 0
 
 
+def test_pausing_waits_for_no_process_that_ended_meanwhile(postgres, monkeypatch):
+    """A backend that ends just then stays a zombie, for the stopped postmaster waits for nobody."""
+    running = postgres._processes
+
+    def with_one_that_ends():
+        ended = subprocess.Popen(["true"])
+        zombie = psutil.Process(ended.pid)
+        while zombie.status() != psutil.STATUS_ZOMBIE:
+            os.sched_yield()
+        unreaped.append(ended)
+        return [*running(), zombie]
+
+    unreaped: list[subprocess.Popen[bytes]] = []
+    monkeypatch.setattr(postgres, "_processes", with_one_that_ends)
+    postgres.pause()
+    postgres.resume()
+    for ended in unreaped:
+        ended.wait()
+    with psycopg.connect(postgres.url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
 def test_a_paused_postgres_answers_again_after_resume(postgres):
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         postgres.pause()
