@@ -112,10 +112,12 @@ def read_entries(entries: Sequence[RawEntry], wishes: Wishes) -> Arrived:
     return arrived
 
 
-def tell_repeats(arrived: Arrived, keys: Keys, look_up: LookUp, conflicts: Conflicts) -> Sorted:
-    """First requests and repeats; remembers every key.
+def tell_repeats(
+    arrived: Arrived, keys: Keys, look_up: LookUp, conflicts: Conflicts, *, partly: bool = False
+) -> Sorted:
+    """First requests and repeats; remembers every key. `partly`: some may be decided under these arrivals.
 
-    `look_up` is asked once, for suspects only; `conflicts` at most once, for what a gateway appended again.
+    `look_up` is asked once, for suspects only; `conflicts` at most once, where arrivals may come again.
     """
     asks, gateways = arrived.asks, arrived.gateways
     suspects = keys.suspects([ask[1:3] for ask in asks])
@@ -126,7 +128,8 @@ def tell_repeats(arrived: Arrived, keys: Keys, look_up: LookUp, conflicts: Confl
     if not suspects:
         return Sorted(asks, gateways)
     decided = look_up([(asks[i].buyer, asks[i].request_id) for i in suspects])
-    conflicted = [ask.arrival for ask in asks if _differs(ask, decided)] if arrived.asked_again else []
+    again = partly or arrived.asked_again
+    conflicted = [ask.arrival for ask in asks if _differs(ask, decided)] if again else []
     already = conflicts(conflicted) if conflicted else set()
     return _without_repeats(asks, gateways, set(suspects), decided, already)
 

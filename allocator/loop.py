@@ -74,6 +74,8 @@ class BatchLoop:
         """What batches changed on the map, to be published with their answers."""
         self._now = (self.memory.batch_time if now is None else now, monotonic())
         """(Postgres' clock in microseconds, ours) when last heard: to guess when to wake, no more."""
+        self._partly = True
+        """What is read next may be half decided: halves commit one by one, the cursor moves with the last."""
         self._look_at = 0.0
         """When to look at the schedule of an event that has not begun (by `monotonic`)."""
         self.redone = self.reappended = self.gathered = 0
@@ -122,8 +124,12 @@ class BatchLoop:
             entries = self._gather(entries)
             arrived = self._read_entries(entries)
         try:
-            batch = tell_repeats(arrived, self._keys, self._truth.known, self._truth.conflicts)
+            batch = tell_repeats(
+                arrived, self._keys, self._truth.known, self._truth.conflicts, partly=self._partly
+            )
+            self._partly = True
             self._decide(batch, entries[-1][0].decode())
+            self._partly = False
         except PausedMeanwhile:
             self.tick()
 

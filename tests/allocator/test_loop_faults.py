@@ -12,7 +12,7 @@ import pytest
 from allocator.decide import Decided
 from allocator.ports import Begun
 from allocator.truth import PostgresTruth
-from store.errors import Fenced, OutcomeUnknown, Unavailable
+from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
 from store.wire import decode_delta, seats_channel
 from store.words import Arrival, Want
 from tests.allocator.house import (
@@ -375,3 +375,34 @@ def test_an_owner_plans_without_looking_at_the_size_of_a_batch_on_every_connecti
     owner.conn.rollback()
     assert owner.truth.committed(owner.memory.batch_no)  # as after a lost reply, on a new connection
     assert owner.truth._conn.execute(setting).fetchone() == ("force_generic_plan",)
+
+
+def test_a_conflict_decided_in_one_half_of_a_batch_is_not_decided_again_by_the_next_owner(
+    owner, redis_url, monkeypatch
+):
+    """The halves commit one by one and the cursor moves with the last, so the heir reads them all again."""
+    assert owner.outcomes(entry("ann", "r1", seats("A-1"))) == ["held"]
+    write, halves = PostgresTruth.write, []
+
+    def halved(
+        truth: PostgresTruth, batch_no: int, begun: Begun, arrival: Arrival, pieces: Iterator[Decided]
+    ) -> Decided:
+        decided = write(truth, batch_no, begun, arrival, pieces)
+        if len(decided.rows) > 1:
+            raise ShortWrite("as if it could not be written whole")
+        halves.append(batch_no)
+        if len(halves) > 1:
+            raise Unavailable
+        return decided
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PostgresTruth, "write", halved)
+        owner.append([entry("ann", "r1", seats("A-2")), entry("bob", "r1", seats("A-3"))])
+        with pytest.raises(Unavailable):
+            owner.loop.turn()
+    heir = Owner(owner.database_url, redis_url, owner.event_id)
+    heir.loop.turn()
+    assert [row[3:] for row in heir.ledger() if row[1] == "request"] == [
+        ("ann", "held"), ("ann", "conflict"), ("bob", "held"),
+    ]  # fmt: skip
+    heir.close()

@@ -205,8 +205,8 @@ def on_virtual_engines(
 
     tell: Any = vars(loop)["tell_repeats"]
 
-    def tell_repeats(*args: Any) -> Sorted:
-        told: Sorted = tell(*args)
+    def tell_repeats(*args: Any, **more: Any) -> Sorted:
+        told: Sorted = tell(*args, **more)
         world.counters["repeated"] += len(told.repeats) + len(told.echoes)
         return told
 

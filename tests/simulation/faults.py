@@ -141,7 +141,7 @@ FAULTS: dict[str, Fault] = {
     "dedupe": Fault("no key is ever suspected", _replace(Keys, "suspect", lambda keys, key: False)),
     "repeats": Fault(
         "nothing is looked up, everything is new",
-        _replace(loop, "tell_repeats", lambda arrived, keys, look_up: Sorted(arrived.asks, arrived.gateways)),
+        _replace(loop, "tell_repeats", lambda arrived, *_, **__: Sorted(arrived.asks, arrived.gateways)),
     ),
     "overlay": Fault(
         "an attempt that failed stays in memory", _replace(Overlay, "discard", lambda overlay: None)

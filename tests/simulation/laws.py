@@ -140,19 +140,8 @@ def _excused(sale: OnSale, finding: Finding) -> bool:
         f"{who}'s request {key} " in finding.story for who, key in sale.people.left
     ):
         return any(arrival in stream.lost for arrival in arrivals)
-    return _conflict_asked_again(finding)
-
-
-def _conflict_asked_again(finding: Finding) -> bool:
-    """A conflict is the same answer however often it is given, but not always from one row.
-
-    Appended again after its answer was lost, it is written again under the same arrival; and a gateway
-    that finds its key with other content says so itself, even if the stream has lost the entry.
-    """
-    twice = finding.kind == "doubled" and " conflict) has the arrival of" in finding.story
-    later = finding.kind == "reordered" and " conflict) was decided after" in finding.story
-    by_gateway = finding.kind == "unexplained" and '"outcome":"conflict"' in finding.story
-    return twice or later or by_gateway
+    # was a place blocked unseen before another came back, or after it? the ledger cannot tell, the tables can
+    return sale.blocks and finding.kind == "oversold" and "over its capacity" in finding.story
 
 
 def truth_of(sale: OnSale) -> Truth:

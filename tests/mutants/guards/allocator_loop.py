@@ -238,6 +238,13 @@ READING = [
     ),
     intake(
         Kind.DEDUPE,
+        "what a half of a batch decided is looked up, too",
+        "again = partly or arrived.asked_again",
+        "again = arrived.asked_again",
+        f"{FAULTS}::test_a_conflict_decided_in_one_half_of_a_batch_is_not_decided_again_by_the_next_owner",
+    ),
+    intake(
+        Kind.DEDUPE,
         "conflicts that are asked again are looked up",
         "conflicted = [ask.arrival for ask in asks if _differs(ask, decided)]",
         "conflicted = [ask.arrival for ask in asks if False]",
