@@ -39,7 +39,7 @@ GROUP_MAX = 1_000
 """Most entries in one append: bounds how long the stream's server is busy with one call."""
 GROUP_SECONDS_MIN = 0.002
 """From the start of one append to the next. A disk quicker than that would make groups of a few requests,
-and a group costs what fifty requests cost. Who comes when nobody came before does not wait."""
+each with a call, an fsync and often a batch of its own. Who comes when nobody came before does not wait."""
 ACCEPTED_AFTER_SECONDS = 0.1
 """How long `accepted` waits for the decision to make it unnecessary."""
 BACKOFF_SECONDS = (0.05, 0.5)
