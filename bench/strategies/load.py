@@ -5,7 +5,7 @@ connection, sends one request, finds the whole response by its Content-Length an
 request in flight per connection. While a round runs nothing is decoded: an answer is a timestamp and its
 bytes. Connections are opened before, and opened again where a server closed them meanwhile.
 
-Standard input has one order a line (`orders.py` beside this file), standard output one reply a line.
+Standard input has one order a line (`orders.py` beside this file), standard output its replies, one a line.
 """
 
 from __future__ import annotations
@@ -253,10 +253,14 @@ async def serve() -> None:
             await _obey(decode_order(order_line), lines)
         except Exception as error:  # becomes a line for whoever started this process
             reply = Reply(f"{type(error).__name__}: {error}")
-        sys.stdout.buffer.write(encode_reply(reply) + b"\n")
-        sys.stdout.buffer.flush()
+        _reply(reply)
     for line in lines.values():
         line.close()
+
+
+def _reply(reply: Reply) -> None:
+    sys.stdout.buffer.write(encode_reply(reply) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 async def _obey(order: Any, lines: dict[str, Line]) -> None:
@@ -274,6 +278,7 @@ async def _obey(order: Any, lines: dict[str, Line]) -> None:
         await line.open(order.connections)
         line.round = Round(line, order)
         gc.collect()
+        _reply(Reply())
         gc.disable()
         try:
             told = await line.round.run()

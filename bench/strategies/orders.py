@@ -30,7 +30,10 @@ class Open(Struct, tag=True):
 
 
 class Go(Struct, tag=True):
-    """One round on a line. Request `i` is asked for `wants[i % len(wants)]`, a fragment of JSON."""
+    """One round on a line. Request `i` is asked for `wants[i % len(wants)]`, a fragment of JSON.
+
+    Replied to twice: when its connections are open, and when it is over.
+    """
 
     line: str
     event: str
@@ -51,7 +54,7 @@ class Close(Struct, tag=True):
 
 
 class Reply(Struct):
-    """To each order; `error` is empty when it was done."""
+    """`error` is empty when what was ordered was done."""
 
     error: str = ""
 
@@ -103,22 +106,19 @@ class Asker:
         onsale: bool = False,
         patience_seconds: float = 10.0,
     ) -> None:
-        """Begin a round; `finish` waits for its end. In between the caller may do harm."""
+        """Open what is missing and begin a round; `finish` waits for its end. In between harm may be done."""
         path = str(self._result_path)
-        self._send(Go(line, event, wants, connections, requests, seconds, path, onsale, patience_seconds))
+        self._tell(Go(line, event, wants, connections, requests, seconds, path, onsale, patience_seconds))
 
     def finish(self) -> Told:
         self._hear()
         return decode_told(self._result_path.read_bytes())
 
-    def _tell(self, order: Open | Close) -> None:
-        self._send(order)
-        self._hear()
-
-    def _send(self, order: Open | Go | Close) -> None:
+    def _tell(self, order: Open | Go | Close) -> None:
         assert self._process.stdin is not None, "the process was started with pipes"
         self._process.stdin.write(encode_order(order) + b"\n")
         self._process.stdin.flush()
+        self._hear()
 
     def _hear(self) -> None:
         assert self._process.stdout is not None, "the process was started with pipes"

@@ -6,6 +6,7 @@ import itertools
 import json
 import struct
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -123,6 +124,7 @@ pieces = st.one_of(
 )
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 def test_frames_that_break_the_websocket_protocol_end_the_connection_and_no_other(storm):
     @searching(200)
     @given(st.booleans(), st.lists(pieces, min_size=1, max_size=4))
