@@ -21,7 +21,7 @@ from allocator.ports import Cursor, Truth
 from allocator.readahead import ReadAhead
 from allocator.wishes import Wish, Wishes
 from store.errors import OutcomeUnknown, ShortWrite, StreamUnavailable
-from store.stream.port import Arrivals, RawEntry
+from store.stream.port import BEGINNING, Arrivals, RawEntry
 from store.words import BATCH_SIZE_MAX, Arrival, EventState, FactKind
 
 log = logging.getLogger("onsale.allocator")
@@ -69,6 +69,8 @@ class BatchLoop:
         self._wishes = Wishes(self.memory.layout)
         self._ahead = ReadAhead(arrivals, self._read_entries)
         self._attended_at = 0.0
+        self._look_below = False
+        """Below the cursor may be what nobody has read."""
         self._peeked = self.cursor.arrival
         self._changes: list[tuple[str, bytes]] = []
         """What batches changed on the map, to be published with their answers."""
@@ -91,11 +93,13 @@ class BatchLoop:
         if self._arrivals.ensure_above(cursor):
             log.warning("%s: the stream was missing or behind the cursor %s; mended", self._event, cursor)
         while entries := self._arrivals.below(cursor, count_max=BELOW_MAX):
+            last = through = Arrival(entries[-1][0].decode())
             again = undecided(entries, self._truth.known)
             if again:
                 self.reappended += len(again)
-                self._arrivals.append(again)
-            self._arrivals.trim_through(Arrival(entries[-1][0].decode()))
+                last = self._arrivals.append(again)[-1]
+            self._arrivals.trim_through(through, last=last)
+        self._look_below = False
         self._attended_at = self._monotonic()
 
     def announce_reload(self) -> None:
@@ -108,6 +112,8 @@ class BatchLoop:
 
     def turn(self) -> None:
         """Read once, waiting for an arrival, a poke, the next expiry or a second; decide what there is."""
+        if self._look_below:
+            self.attend()
         if self.memory.policy.state is EventState.PAUSED:
             self._wait_paused()
             return
@@ -174,9 +180,11 @@ class BatchLoop:
     def _gather(self, entries: list[RawEntry]) -> list[RawEntry]:
         """The stream was lost: collect what is asked again, so it can go first (law 2).
 
-        A gateway whose connections stayed as they were has not noticed, so all are told.
+        A gateway whose connections stayed as they were has not noticed, so all are told. Between two reads
+        the stream may be lost again and give ids below those that were read: nothing is trimmed unseen.
         """
         self.gathered += 1
+        self._look_below = True
         self._publish([stream_lost(self._event)])
         deadline = self._monotonic() + GATHER_SECONDS
         while (left := deadline - self._monotonic()) > 0 and len(entries) < GATHER_MAX:
@@ -198,8 +206,8 @@ class BatchLoop:
         changes, self._changes = self._changes, []
         messages = [*changes, *answers(self._event, batch, rows)]
         # a tick trims nothing: below an unmoved cursor may be what `attend` has yet to append again
-        moved = self.cursor.arrival != before
-        self._publish(messages, trim_through=self.cursor.arrival if moved else None)
+        trims = self.cursor.arrival != before and not self._look_below
+        self._publish(messages, trim_through=self.cursor.arrival if trims else None, after=before)
 
     def _make_true(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         """The ledger rows of `asks`, true in Postgres."""
@@ -264,10 +272,18 @@ class BatchLoop:
                 overlay.discard()
                 raise ShortWrite("the transaction was lost before COMMIT") from None
 
-    def _publish(self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None) -> None:
+    def _publish(
+        self,
+        messages: Sequence[tuple[str, bytes]],
+        *,
+        trim_through: Arrival | None = None,
+        after: Arrival = BEGINNING,
+    ) -> None:
         """Lost messages lose nothing: gateways ask the ledger for what they still wait for."""
         try:
-            self._arrivals.publish(messages, trim_through=trim_through)
+            if not self._arrivals.publish(messages, trim_through=trim_through, after=after):
+                log.warning("%s: the stream is not as it was read; looking below the cursor", self._event)
+                self._look_below = True
         except StreamUnavailable as error:
             log.warning("%s: decisions were not announced: %s", self._event, error)
 

@@ -29,7 +29,7 @@ from allocator.truth import PostgresTruth
 from bench.target import StageEvent, make_event
 from store.database import connect
 from store.events import load_policy
-from store.stream.port import REQUEST, RawEntry
+from store.stream.port import BEGINNING, REQUEST, RawEntry
 from store.words import Arrival, EventState
 
 STREAM_MILLISECONDS = 1_763_720_000_000
@@ -192,8 +192,15 @@ class Chunks:
     def read(self, after: Arrival, *, count_max: int, block_ms: int) -> list[RawEntry]:
         return self._after.get(after, [])
 
-    def publish(self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None) -> None:
+    def publish(
+        self,
+        messages: Sequence[tuple[str, bytes]],
+        *,
+        trim_through: Arrival | None = None,
+        after: Arrival = BEGINNING,
+    ) -> bool:
         """Nobody waits."""
+        return True
 
     def ensure_above(self, cursor: Arrival) -> bool:
         return False
@@ -204,8 +211,11 @@ class Chunks:
     def append(self, entries: Sequence[bytes]) -> list[Arrival]:
         raise AssertionError("a recording appends nothing")
 
-    def trim_through(self, through: Arrival) -> None:
+    def trim_through(
+        self, through: Arrival, *, after: Arrival = BEGINNING, last: Arrival | None = None
+    ) -> bool:
         """Nothing is kept twice."""
+        return True
 
 
 def _send(connection: psycopg.Connection[Any], step: list[Statement] | Copy) -> None:

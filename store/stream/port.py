@@ -23,6 +23,8 @@ CREATED = b"c"
 """The stream was created here: what came before it may be lost and asked again."""
 POKE = b"p"
 """Nothing to decide; wakes the allocator for a fact."""
+BEGINNING = Arrival("0-0")
+"""Below every id."""
 
 
 class Intake(Protocol):
@@ -69,10 +71,26 @@ class Arrivals(Protocol):
         """As `Intake.append`: for entries found below the cursor."""
         ...
 
-    def trim_through(self, through: Arrival) -> None:
-        """Forget entries up to and including `through`."""
+    def trim_through(
+        self, through: Arrival, *, after: Arrival = BEGINNING, last: Arrival | None = None
+    ) -> bool:
+        """Forget entries up to and including `through`, all of which were read, in one call, above `after`.
+
+        Forgets nothing and returns False where `last`, the newest entry seen since (`through` itself unless
+        given), is gone, or where something is at `after` or below it: then the stream was lost meanwhile, and
+        up to `through` may stand what came afterwards and nobody has read.
+        """
         ...
 
-    def publish(self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None) -> None:
-        """Send (channel, message) pairs, in one round trip that can also trim. Delivered at most once."""
+    def publish(
+        self,
+        messages: Sequence[tuple[str, bytes]],
+        *,
+        trim_through: Arrival | None = None,
+        after: Arrival = BEGINNING,
+    ) -> bool:
+        """Send (channel, message) pairs, in one round trip that can also trim, as `trim_through` does.
+
+        Delivered at most once. False where it should have trimmed and did not.
+        """
         ...

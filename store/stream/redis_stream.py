@@ -18,7 +18,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 
 from store.errors import OutcomeUnknown, StreamMissing, StreamUnavailable
-from store.stream.port import CREATED, POKE, RawEntry
+from store.stream.port import BEGINNING, CREATED, POKE, RawEntry
 from store.wire import arrival_after, arrival_order, stream_key
 from store.words import Arrival
 
@@ -36,6 +36,16 @@ for i, entry in ipairs(ARGV) do
   ids[i] = id
 end
 return ids
+"""
+
+TRIM = """
+-- Forgets what is below ARGV[3], if it is what was read: the newest entry seen, ARGV[1], is there, and
+-- nothing is at or below ARGV[2], where reading began. Otherwise the stream was lost and made anew meanwhile,
+-- or came back older, and what was appended since may stand between entries that were read.
+if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return 0 end
+if #redis.call('XRANGE', KEYS[1], '-', ARGV[2], 'COUNT', 1) > 0 then return 0 end
+redis.call('XTRIM', KEYS[1], 'MINID', ARGV[3])
+return 1
 """
 
 _LOST = (RedisConnectionError, RedisTimeoutError, OSError)
@@ -189,23 +199,32 @@ class RedisArrivals:
                 raise
             raise OutcomeUnknown from error
 
-    def trim_through(self, through: Arrival) -> None:
-        self._call("XTRIM", self._key, "MINID", arrival_after(through))
+    def trim_through(
+        self, through: Arrival, *, after: Arrival = BEGINNING, last: Arrival | None = None
+    ) -> bool:
+        return bool(self._call("EVAL", TRIM, 1, self._key, last or through, after, arrival_after(through)))
 
-    def publish(self, messages: Sequence[tuple[str, bytes]], *, trim_through: Arrival | None = None) -> None:
+    def publish(
+        self,
+        messages: Sequence[tuple[str, bytes]],
+        *,
+        trim_through: Arrival | None = None,
+        after: Arrival = BEGINNING,
+    ) -> bool:
         pipeline = self._client.pipeline(transaction=False)
         if trim_through is not None:
-            pipeline.xtrim(self._key, minid=arrival_after(trim_through), approximate=False)
+            pipeline.eval(TRIM, 1, self._key, trim_through, after, arrival_after(trim_through))
         for channel, message in messages:
             pipeline.publish(channel, message)
         try:
-            pipeline.execute()
+            replies = pipeline.execute()
         except ResponseError as error:
             if _is_refusal(error):
                 raise StreamUnavailable from error
             raise
         except _LOST as error:
             raise StreamUnavailable from error
+        return trim_through is None or bool(replies[0])
 
     def _call(self, *command: str | bytes | int) -> Any:
         try:

@@ -50,6 +50,7 @@ PATHS: dict[str, str] = {
     "stream_clock_jumped": "jumps of the stream's clock",
     "created": "streams created anew",
     "gathered": "gathered what was asked again after a loss",
+    "not_trimmed": "trims refused: the stream was lost since it was read",
     "reappended": "appended again from below the cursor",
     "postgres_away": "Postgres away for seconds",
     "postgres_restarted": "Postgres restarted",

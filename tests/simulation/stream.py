@@ -13,7 +13,8 @@ from contextlib import suppress
 import msgspec
 
 from store.errors import OutcomeUnknown, StreamMissing, StreamUnavailable
-from store.stream.port import CREATED, POKE, REQUEST, RawEntry
+from store.lookups import Key
+from store.stream.port import BEGINNING, CREATED, POKE, REQUEST, RawEntry
 from store.wire import arrival_after, arrival_order, decode_entry
 from store.words import Arrival
 from tests.simulation.world import SECOND, Process, World
@@ -36,9 +37,12 @@ class Stream:
         self.last: Id = (0, 0)
         self.readers: list[Process] = []
         self.fan_out: Callable[[Sequence[Message]], None] = lambda messages: None
+        self.on_trim: Callable[[Sequence[RawEntry], Sequence[RawEntry]], None] = lambda trimmed, left: None
         self.losses = 0
         self.lost: set[str] = set()
         """Arrivals of the entries it lost."""
+        self.lost_keys: set[Key] = set()
+        """(buyer, request id) of each."""
         self.behind: set[str] = set()
         """Arrivals given by a clock that was behind; perhaps below those that were given before."""
         self.lost_late = False
@@ -96,9 +100,14 @@ class Stream:
         first = bisect_right(self.ids, arrival_order(after))
         return self.entries[first : first + count_max]
 
-    def trim_through(self, through: str) -> None:
+    def trim_through(self, through: Arrival, after: Arrival, last: Arrival) -> bool:
+        """Whether it did; see `store.stream.port.Arrivals`."""
+        if arrival_order(last) not in self.ids or self.ids[0] <= arrival_order(after):
+            return False
         count = bisect_right(self.ids, arrival_order(through))
+        self.on_trim(self.entries[:count], self.entries[count:])
         del self.ids[:count], self.entries[:count]
+        return True
 
     # --- what may happen to it ---
 
@@ -122,7 +131,9 @@ class Stream:
             self.lost.add(raw_id.decode())
             if field == REQUEST:
                 with suppress(msgspec.DecodeError):
-                    self.lost.add(decode_entry(value).first_arrival)
+                    entry = decode_entry(value)
+                    self.lost.add(entry.first_arrival)
+                    self.lost_keys.add((entry.buyer, entry.request_id))
         self._floor_ms = self._highest_ms + 1
 
     def forget_tail(self, keep: int, *, clock_behind: bool) -> None:
@@ -188,14 +199,27 @@ class VirtualArrivals:
             raise OutcomeUnknown
         return given
 
-    def trim_through(self, through: Arrival) -> None:
+    def trim_through(
+        self, through: Arrival, *, after: Arrival = BEGINNING, last: Arrival | None = None
+    ) -> bool:
         self._call(f"stream trim {through}")
-        self._stream.trim_through(through)
+        return self._trim(through, after, last or through)
 
-    def publish(self, messages: Sequence[Message], *, trim_through: Arrival | None = None) -> None:
+    def _trim(self, through: Arrival, after: Arrival, last: Arrival) -> bool:
+        trimmed = self._stream.trim_through(through, after, last)
+        self._world.counters["not_trimmed"] += not trimmed
+        return trimmed
+
+    def publish(
+        self,
+        messages: Sequence[Message],
+        *,
+        trim_through: Arrival | None = None,
+        after: Arrival = BEGINNING,
+    ) -> bool:
         self._call("publish" if trim_through is None else f"publish, trim {trim_through}")
-        if trim_through is not None:
-            self._stream.trim_through(trim_through)
+        trimmed = trim_through is None or self._trim(trim_through, after, trim_through)
         self._stream.fan_out(messages)
         if self._world.wrong("read fails"):
             raise StreamUnavailable
+        return trimmed

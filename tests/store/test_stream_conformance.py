@@ -215,10 +215,46 @@ def test_below_is_the_oldest_up_to_and_including_the_cursor(carrier):
 def test_trimming_forgets_what_is_through_and_leaves_what_is_above(carrier):
     carrier.arrivals.ensure_above(START)
     ids = carrier.append(b"one", b"two", b"three")
-    carrier.arrivals.trim_through(ids[1])
+    assert carrier.arrivals.trim_through(ids[1]) is True
     assert carrier.requests() == [b"three"]
-    carrier.arrivals.trim_through(ids[0])
+    assert carrier.arrivals.trim_through(ids[0]) is False
     assert carrier.requests() == [b"three"]
+
+
+def trim(carrier: Carrier, through: Arrival, after: Arrival) -> bool:
+    return carrier.arrivals.trim_through(through, after=after)
+
+
+def publish(carrier: Carrier, through: Arrival, after: Arrival) -> bool:
+    return carrier.arrivals.publish([("channel", b"m")], trim_through=through, after=after)
+
+
+@pytest.mark.parametrize("forget", [trim, publish])
+def test_what_was_read_is_forgotten_only_while_the_stream_is_the_one_that_was_read(carrier, forget):
+    carrier.arrivals.ensure_above(START)
+    one, two, three = carrier.append(b"one", b"two", b"three")
+    assert forget(carrier, two, one) is False, "something is where reading began"
+    assert forget(carrier, FAR_AHEAD, START) is False, "what was read last is gone"
+    assert carrier.requests() == [b"one", b"two", b"three"]
+    assert forget(carrier, one, START) is True
+    assert forget(carrier, three, one) is True
+    assert carrier.requests() == []
+
+
+def test_what_was_appended_again_is_forgotten_only_while_that_is_there(carrier):
+    carrier.arrivals.ensure_above(START)
+    one, two = carrier.append(b"one", b"two")
+    assert carrier.arrivals.trim_through(one, last=FAR_AHEAD) is False
+    assert carrier.requests() == [b"one", b"two"]
+    assert carrier.arrivals.trim_through(one, last=two) is True
+    assert carrier.requests() == [b"two"]
+
+
+def test_publishing_alone_trims_nothing_and_says_nothing_of_it(carrier):
+    carrier.arrivals.ensure_above(START)
+    carrier.append(b"one")
+    assert carrier.arrivals.publish([("channel", b"m")]) is True
+    assert carrier.requests() == [b"one"]
 
 
 def test_reading_is_bounded_and_goes_on_from_where_it_stopped(carrier):

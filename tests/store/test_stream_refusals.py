@@ -14,7 +14,7 @@ from store.errors import StreamUnavailable
 from store.stream.redis_stream import RedisArrivals, RedisIntake, connect, connect_async
 from store.words import Arrival
 
-START = Arrival("0-0")
+START, FIRST = Arrival("0-0"), Arrival("0-1")
 
 
 @pytest.fixture
@@ -54,15 +54,26 @@ def test_an_append_that_is_refused_appended_nothing_and_says_the_stream_is_unava
     "use",
     [
         lambda arrivals: arrivals.ensure_above(Arrival("9-9")),
-        lambda arrivals: arrivals.trim_through(Arrival("9-9")),
-        lambda arrivals: arrivals.publish([("channel", b"x")], trim_through=Arrival("9-9")),
+        lambda arrivals: arrivals.trim_through(FIRST),
+        lambda arrivals: arrivals.publish([("channel", b"x")], trim_through=FIRST),
     ],
 )
 def test_an_allocator_is_told_the_same(server, use: Callable[[RedisArrivals], Any]):
     with redis.Redis.from_url(server.url) as plain:
+        arrivals = RedisArrivals(connect(server.url), "gig")
+        arrivals.ensure_above(START)
         demote(plain)
         with pytest.raises(StreamUnavailable):
-            use(RedisArrivals(connect(server.url), "gig"))
+            use(arrivals)
+
+
+def test_a_full_server_is_trimmed_all_the_same(server):
+    with redis.Redis.from_url(server.url) as plain:
+        arrivals = RedisArrivals(connect(server.url), "gig")
+        arrivals.ensure_above(START)
+        fill(plain)
+        assert arrivals.publish([("channel", b"x")], trim_through=FIRST) is True
+        assert arrivals.read(START, count_max=10, block_ms=0) == []
 
 
 async def _append(url: str) -> None:

@@ -8,6 +8,7 @@ INTAKE = "tests/allocator/test_intake.py"
 LOOP = "tests/allocator/test_loop.py"
 FAULTS = "tests/allocator/test_loop_faults.py"
 LOSS = "tests/allocator/test_stream_loss.py"
+TRIMMING = "tests/allocator/test_trimming.py"
 SCHEDULE = "tests/allocator/test_schedule.py"
 PAUSE = "tests/allocator/test_pause.py"
 CROSSROADS = "tests/allocator/test_crossroads.py"
@@ -128,16 +129,44 @@ LOOPS = [
     loop(
         Kind.STREAM,
         "only what was looked at below the cursor is trimmed",
-        "self._arrivals.trim_through(Arrival(entries[-1][0].decode()))",
-        "self._arrivals.trim_through(cursor)",
+        "self._arrivals.trim_through(through, last=last)",
+        "self._arrivals.trim_through(cursor, last=last)",
         f"{CROSSROADS}::test_more_than_one_look_at_what_is_below_the_cursor_forgets_none_of_it",
     ),
     loop(
         Kind.STREAM,
         "a batch trims only when it moved the cursor",
-        "trim_through=self.cursor.arrival if moved else None",
-        "trim_through=self.cursor.arrival",
-        f"{LOSS}::test_a_tick_forgets_nothing_that_has_yet_to_be_appended_again",
+        "trims = self.cursor.arrival != before and not self._look_below",
+        "trims = not self._look_below",
+        f"{TRIMMING}::test_after_a_batch_that_was_trimmed_nobody_looks_below_it",
+    ),
+    loop(
+        Kind.STREAM,
+        "what was appended again is trimmed only while that is in the stream",
+        "self._arrivals.trim_through(through, last=last)",
+        "self._arrivals.trim_through(through)",
+        f"{TRIMMING}::test_what_was_appended_again_is_trimmed_only_while_that_is_in_the_stream",
+    ),
+    loop(
+        Kind.STREAM,
+        "what was gathered in several reads is not trimmed unseen",
+        "        self.gathered += 1\n        self._look_below = True\n",
+        "        self.gathered += 1\n",
+        f"{TRIMMING}::test_what_came_below_what_is_being_gathered_is_decided_too",
+    ),
+    loop(
+        Kind.STREAM,
+        "where a batch could not be trimmed, somebody may stand below it",
+        "                self._look_below = True\n",
+        "                pass\n",
+        f"{TRIMMING}::test_what_came_below_a_batch_after_it_was_read_is_decided_too",
+    ),
+    loop(
+        Kind.STREAM,
+        "who may stand below the cursor is looked for before anything else is read",
+        "        if self._look_below:\n            self.attend()\n",
+        "",
+        f"{TRIMMING}::test_what_came_below_the_cursor_before_more_was_read_is_decided_too",
     ),
     loop(
         Kind.STREAM,

@@ -89,16 +89,30 @@ MUTANTS: list[Mutant] = [
     stream(
         Kind.STREAM,
         "trimming leaves what is above",
-        'self._call("XTRIM", self._key, "MINID", arrival_after(through))',
-        'self._call("XTRIM", self._key, "MAXLEN", 0)',
+        "redis.call('XTRIM', KEYS[1], 'MINID', ARGV[3])",
+        "redis.call('XTRIM', KEYS[1], 'MAXLEN', 0)",
         f"{STREAM_TEST}::test_trimming_forgets_what_is_through_and_leaves_what_is_above",
     ),
     stream(
         Kind.STREAM,
         "publishing trims only what is decided",
-        "pipeline.xtrim(self._key, minid=arrival_after(trim_through), approximate=False)",
+        "pipeline.eval(TRIM, 1, self._key, trim_through, after, arrival_after(trim_through))",
         "pipeline.xtrim(self._key, maxlen=0, approximate=False)",
         "tests/allocator/test_loop.py::test_a_backlog_is_decided_in_full_batches_in_order_and_each_request_once",
+    ),
+    stream(
+        Kind.STREAM,
+        "nothing is trimmed when the newest that was read is gone",
+        "if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return 0 end\n",
+        "",
+        "tests/allocator/test_trimming.py::test_what_came_below_a_batch_after_it_was_read_is_decided_too",
+    ),
+    stream(
+        Kind.STREAM,
+        "nothing is trimmed when something is where reading began",
+        "if #redis.call('XRANGE', KEYS[1], '-', ARGV[2], 'COUNT', 1) > 0 then return 0 end\n",
+        "",
+        "tests/allocator/test_trimming.py::test_what_came_below_the_cursor_before_more_was_read_is_decided_too",
     ),
     In("store/wire.py")(
         Kind.STREAM,
