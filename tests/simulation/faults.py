@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -19,11 +20,13 @@ from gateway.buyers.intake import Intake
 from gateway.buyers.pending import Pending
 from gateway.buyers.reask import Reask
 from store.errors import ShortWrite
+from store.wire import arrival_order
 from store.words import Arrival
 from tests.simulation import statements
 from tests.simulation.allocators import CountedLoop
 from tests.simulation.postgres import ONE, Session
 from tests.simulation.run import Focus, Result, simulate
+from tests.simulation.stream import Stream
 from tests.simulation.truth import VirtualTruth
 
 Break = Callable[[], AbstractContextManager[Any]]
@@ -97,6 +100,21 @@ async def _turn_nothing(reask: Reask) -> None:
     reask._intake.refuse_stale()
 
 
+def _trim_whatever_is_there(stream: Stream, through: Arrival, after: Arrival, last: Arrival) -> bool:
+    count = bisect_right(stream.ids, arrival_order(through))
+    stream.on_trim(stream.entries[:count], stream.entries[count:])
+    del stream.ids[:count], stream.entries[:count]
+    return True
+
+
+def _trims_unread() -> AbstractContextManager[Any]:
+    never = property(lambda loop: False, lambda loop, value: None)
+    broken = ExitStack()
+    broken.enter_context(patch.object(CountedLoop, "_look_below", never, create=True))
+    broken.enter_context(patch.object(Stream, "trim_through", _trim_whatever_is_there))
+    return broken
+
+
 def _replace(owner: Any, name: str, by: Any) -> Break:
     return lambda: patch.object(owner, name, by)
 
@@ -149,6 +167,11 @@ FAULTS: dict[str, Fault] = {
     "appended again": Fault(
         "what is behind the cursor is trimmed unread",
         _replace(loop, "undecided", lambda entries, look_up: []),
+        OLDER_STREAMS,
+    ),
+    "trimmed unread": Fault(
+        "what came below what was read is trimmed with it",
+        _trims_unread,
         OLDER_STREAMS,
     ),
     "gathering": Fault(

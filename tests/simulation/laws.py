@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,14 +23,16 @@ from bench.checker import judge
 from bench.evidence import AreaRow, Change, Finding, HoldRow, LedgerRow, Truth
 from bench.evidence import Batch as Head
 from store.ledger import DIGEST_BYTES, GENESIS, batch_hash, row_digest
-from store.stream.port import REQUEST
-from store.wire import arrival_order
+from store.lookups import Key
+from store.stream.port import REQUEST, RawEntry
+from store.wire import arrival_order, decode_entry
 from store.words import Arrival, EventState, Policy
 from tests.allocator.house import snapshot
 from tests.simulation.gateways import EVENT
 from tests.simulation.load import load_memory
 from tests.simulation.people import all_seen
 from tests.simulation.postgres import ONE, Database, Session
+from tests.simulation.truth import known_keys
 from tests.simulation.world import World
 
 if TYPE_CHECKING:
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
 
 _ARRIVAL = re.compile(r"\d+-\d+")
+_ACCEPTED = re.compile(r"(\S+)'s request (\S+) was accepted as ")
 
 
 class OnCommit:
@@ -62,6 +67,36 @@ class OnCommit:
     def _broken(self, story: str) -> None:
         self._world.note("law", story)
         self._world.broken.append(story)
+
+
+class OnTrim:
+    """Looks at what is trimmed from the stream: a request that nobody decided is somebody's, whoever still
+    lives to ask for it again."""
+
+    def __init__(self, database: Database, world: World) -> None:
+        self._database = database
+        self._world = world
+
+    def __call__(self, trimmed: Sequence[RawEntry], left: Sequence[RawEntry]) -> None:
+        """`left`: what stays; what was appended again is there."""
+        asked = dict(_keys_of(trimmed))
+        decided = known_keys(self._database, list(asked))
+        if forgotten := asked.keys() - decided.keys():
+            forgotten -= dict(_keys_of(left)).keys()
+        for key in sorted(forgotten):
+            story = f"lost: {key[0]}'s request {key[1]} was trimmed as {asked[key]}, and never decided"
+            self._world.note("law", story)
+            self._world.broken.append(story)
+
+
+def _keys_of(entries: Sequence[RawEntry]) -> Iterator[tuple[Key, str]]:
+    for raw_id, (field, value) in entries:
+        if field == REQUEST:
+            with suppress(msgspec.DecodeError):
+                entry = decode_entry(value)
+                key = (entry.buyer, entry.request_id)
+                if min("".join(key)) >= " ":  # other names are nobody's
+                    yield key, raw_id.decode()
 
 
 def restless(sale: OnSale) -> str:
@@ -136,12 +171,21 @@ def _excused(sale: OnSale, finding: Finding) -> bool:
     late = any(arrival in stream.lost or arrival in stream.behind for arrival in arrivals)
     if finding.kind == "reordered" and stream.lost_late and late:
         return True
-    if finding.kind == "lost" and any(
-        f"{who}'s request {key} " in finding.story for who, key in sale.people.left
-    ):
-        return any(arrival in stream.lost for arrival in arrivals)
+    if finding.kind == "lost" and (key := _ACCEPTED.match(finding.story)):
+        return _nobody_knew(sale, key.group(1), key.group(2))
     # was a place blocked unseen before another came back, or after it? the ledger cannot tell, the tables can
     return sale.blocks and finding.kind == "oversold" and "over its capacity" in finding.story
+
+
+def _nobody_knew(sale: OnSale, buyer: str, request_id: str) -> bool:
+    """Whether the stream lost the request, and whoever waited for it left when their gateway died, or asked
+    again and was refused as if for the first time.
+
+    That each of its entries was lost follows: none is left, and none was trimmed undecided (`OnTrim`).
+    """
+    people, stream, key = sale.people, sale.stream, (buyer, request_id)
+    gone = key in people.left or key in people.refused
+    return gone and key in stream.lost_keys and key not in dict(_keys_of(stream.entries))
 
 
 def truth_of(sale: OnSale) -> Truth:

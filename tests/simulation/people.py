@@ -112,14 +112,15 @@ class Client:
 
     def _not_on_sale(self, ask: Ask) -> None:
         """Told so; who was accepted before asks what became of it, unless the stream lost it."""
-        if ask.accepted and not self.people.stream.losses:
-            self.world.after(ASK_AGAIN_SECONDS, lambda: self.ask_again(ask))
-        else:
-            ask.accepted.clear()
+        if not ask.accepted or (self.buyer, ask.request_id) in self.people.stream.lost_keys:
             self._give_up(ask, "event_closed")
+        else:
+            self.world.after(ASK_AGAIN_SECONDS, lambda: self.ask_again(ask))
 
     def _give_up(self, ask: Ask, code: str) -> None:
         ask.errors.append((self.world.now_us * 1000, code))
+        if ask.accepted:
+            self.people.refused.add((self.buyer, ask.request_id))
         self.seen.stayed = False
         self.waiting.pop(ask.request_id, None)
 
@@ -190,6 +191,9 @@ class People:
         self.requests = 0
         self.left: set[tuple[str, str]] = set()
         """Keys of those who left when their gateway died; what they were told stays true."""
+        self.refused: set[tuple[str, str]] = set()
+        """Keys of those who were accepted, asked again, and were told that there is no sale, or that the key
+        has other content by now."""
         self.guids = [seat.guid for seat in plan.seats]
         self.buyers = [f"buyer{number}" for number in range(world.random.randint(3, 14))]
         self.pause_between = world.random.choice((0.01, 0.03, 0.1))

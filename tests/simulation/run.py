@@ -121,6 +121,7 @@ class OnSale:
         world, random = self.world, self.world.random
         self.stream.fan_out = self._fan_out
         self.database.on_commit = laws.OnCommit(self.database, world)
+        self.stream.on_trim = laws.OnTrim(self.database, world)
         batch_size_max = random.choice((2, 5, 16, 4096))
         look_seconds = random.choice((0.15, 0.4, 0.8))
         engines = (world, self.database, self.stream, self.layout, batch_size_max, look_seconds)
