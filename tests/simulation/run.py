@@ -164,7 +164,8 @@ class OnSale:
         self.database.away_until_us = self.stream.away_until_us = 0
         self.database.poisoned.clear()
         behind_us = self.database.rows["cursor"][ONE].batch_time - self.database.clock()
-        self.database.skew_us += max(0, behind_us)  # or every hold would wait for the clock
+        set_right_us = max(0, behind_us)
+        self.database.skew_us += set_right_us  # or every hold would wait for the clock
         for host in world.hosts:
             host.stopped_until_us = min(host.stopped_until_us, world.now_us)
         if not any(not one.host.dead for one in house.gateways):
@@ -175,7 +176,8 @@ class OnSale:
             if client.gateway.host.dead:
                 client.gateway_died(client.gateway)
         Host(world, "heal").start("heal", self._resume)
-        until_us = world.now_us + int(HEAL_SECONDS_MAX * SECOND)
+        # a pause lasts as much longer as the clock is set forward in it, and gives holds that time back
+        until_us = world.now_us + int(HEAL_SECONDS_MAX * SECOND) + set_right_us
         self._rest(until_us)
 
     def _resume(self, process: Process) -> None:
