@@ -71,6 +71,8 @@ class BatchLoop:
         self._attended_at = 0.0
         self._look_below = False
         """Below the cursor may be what nobody has read."""
+        self._passed_marker = False
+        """The stream was created anew below the cursor: what was lost is yet to be gathered."""
         self._peeked = self.cursor.arrival
         self._changes: list[tuple[str, bytes]] = []
         """What batches changed on the map, to be published with their answers."""
@@ -93,12 +95,14 @@ class BatchLoop:
         if self._arrivals.ensure_above(cursor):
             log.warning("%s: the stream was missing or behind the cursor %s; mended", self._event, cursor)
         while entries := self._arrivals.below(cursor, count_max=BELOW_MAX):
-            last = through = Arrival(entries[-1][0].decode())
+            through = _newest(entries)
+            seen = [through]
+            self._passed_marker = self._passed_marker or was_created(entries)
             again = undecided(entries, self._truth.known)
             if again:
                 self.reappended += len(again)
-                last = self._arrivals.append(again)[-1]
-            self._arrivals.trim_through(through, last=last)
+                seen += self._arrivals.append(again)[-1:]
+            self._arrivals.trim_through(through, seen=seen)
         self._look_below = False
         self._attended_at = self._monotonic()
 
@@ -112,7 +116,8 @@ class BatchLoop:
 
     def turn(self) -> None:
         """Read once, waiting for an arrival, a poke, the next expiry or a second; decide what there is."""
-        if self._look_below:
+        # what was read ahead arrived before anything that is found below, and before a marker made now
+        if self._look_below and not self._ahead.holds(self.cursor.arrival):
             self.attend()
         if self.memory.policy.state is EventState.PAUSED:
             self._wait_paused()
@@ -126,15 +131,16 @@ class BatchLoop:
             if self._monotonic() - self._attended_at >= IDLE_MS / 1000:
                 self.attend()
             return
-        if self.memory.batch_no and was_created(entries):
-            entries = self._gather(entries)
-            arrived = self._read_entries(entries)
+        reads = [entries]
+        if self.memory.batch_no and (was_created(entries) or self._passed_marker):
+            reads = self._gather(entries)
+            arrived = self._read_entries([entry for read in reads for entry in read])
         try:
             batch = tell_repeats(
                 arrived, self._keys, self._truth.known, self._truth.conflicts, partly=self._partly
             )
             self._partly = True
-            self._decide(batch, entries[-1][0].decode())
+            self._decide(batch, [_newest(read) for read in reads])
             self._partly = False
         except PausedMeanwhile:
             self.tick()
@@ -145,7 +151,7 @@ class BatchLoop:
         now, at = self._now
         guess = now + int((self._monotonic() - at) * 1_000_000)
         if self._truth.has_facts() or self.memory.due(expiry_now(self.memory, guess)) is not None:
-            self._decide(Sorted(), self.cursor.arrival)
+            self._decide(Sorted(), [self.cursor.arrival])
 
     def _read_entries(self, entries: Sequence[RawEntry]) -> Arrived:
         return read_entries(entries, self._wishes)
@@ -177,37 +183,43 @@ class BatchLoop:
         if not entries and self._monotonic() - self._attended_at >= IDLE_MS / 1000:
             self.attend()
 
-    def _gather(self, entries: list[RawEntry]) -> list[RawEntry]:
+    def _gather(self, entries: list[RawEntry]) -> list[list[RawEntry]]:
         """The stream was lost: collect what is asked again, so it can go first (law 2).
 
-        A gateway whose connections stayed as they were has not noticed, so all are told. Between two reads
-        the stream may be lost again and give ids below those that were read: nothing is trimmed unseen.
+        A gateway whose connections stayed as they were has not noticed, so all are told. Gives every read,
+        `entries` first.
         """
         self.gathered += 1
-        self._look_below = True
+        self._passed_marker = False
         self._publish([stream_lost(self._event)])
         deadline = self._monotonic() + GATHER_SECONDS
-        while (left := deadline - self._monotonic()) > 0 and len(entries) < GATHER_MAX:
-            after = Arrival(entries[-1][0].decode())
-            block_ms = max(1, int(left * 1000))
-            entries = entries + self._arrivals.read(after, count_max=self._batch_size_max, block_ms=block_ms)
-        log.warning("%s: gathered %d entries after the stream was lost", self._event, len(entries))
-        return entries
+        reads, count = [entries], len(entries)
+        while (left := deadline - self._monotonic()) > 0 and count < GATHER_MAX:
+            after, block_ms = _newest(reads[-1]), max(1, int(left * 1000))
+            read = self._arrivals.read(after, count_max=self._batch_size_max, block_ms=block_ms)
+            if read:
+                reads.append(read)
+                count += len(read)
+        log.warning("%s: gathered %d entries after the stream was lost", self._event, count)
+        return reads
 
-    def _decide(self, batch: Sorted, through: str) -> None:
-        """Decide in parts of at most a batch; the cursor moves with the last, so a crash reads all again."""
+    def _decide(self, batch: Sorted, seen: Sequence[Arrival]) -> None:
+        """Decide in parts of at most a batch; the cursor moves with the last, so a crash reads all again.
+
+        `seen`: the newest of each read that the batch is from.
+        """
         rows: list[Row] = []
-        before = self.cursor.arrival
+        before, through = self.cursor.arrival, seen[-1]
         asks, size = batch.asks, self._batch_size_max
         for start in range(0, max(1, len(asks)), size):
             last = start + size >= len(asks)
-            arrival = Arrival(through) if last else self.cursor.arrival
+            arrival = through if last else self.cursor.arrival
             rows += self._make_true(asks[start : start + size], arrival)
         changes, self._changes = self._changes, []
         messages = [*changes, *answers(self._event, batch, rows)]
         # a tick trims nothing: below an unmoved cursor may be what `attend` has yet to append again
-        trims = self.cursor.arrival != before and not self._look_below
-        self._publish(messages, trim_through=self.cursor.arrival if trims else None, after=before)
+        moved = self.cursor.arrival != before
+        self._publish(messages, trim_through=through if moved else None, after=before, seen=seen)
 
     def _make_true(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         """The ledger rows of `asks`, true in Postgres."""
@@ -256,7 +268,8 @@ class BatchLoop:
     def _and_read_ahead(self, pieces: Iterator[Decided]) -> Iterator[Decided]:
         """All pieces; once they are decided, Postgres is what is waited for: time to read on."""
         yield from pieces
-        self._ahead.start()
+        if not self._look_below:
+            self._ahead.start()
 
     def _commit(self, batch_no: int, overlay: Overlay) -> None:
         """COMMIT; when no reply comes, the truth says what became of it."""
@@ -278,14 +291,19 @@ class BatchLoop:
         *,
         trim_through: Arrival | None = None,
         after: Arrival = BEGINNING,
+        seen: Sequence[Arrival] = (),
     ) -> None:
         """Lost messages lose nothing: gateways ask the ledger for what they still wait for."""
         try:
-            if not self._arrivals.publish(messages, trim_through=trim_through, after=after):
+            if not self._arrivals.publish(messages, trim_through=trim_through, after=after, seen=seen):
                 log.warning("%s: the stream is not as it was read; looking below the cursor", self._event)
                 self._look_below = True
         except StreamUnavailable as error:
             log.warning("%s: decisions were not announced: %s", self._event, error)
+
+
+def _newest(entries: Sequence[RawEntry]) -> Arrival:
+    return Arrival(entries[-1][0].decode())
 
 
 def _pauses(facts: Sequence[Fact]) -> bool:

@@ -37,6 +37,13 @@ class ReadAhead(Generic[T]):
         self._wanted = (Arrival(entries[-1][0].decode()), count_max) if full else None
         return entries, prepared
 
+    def holds(self, after: Arrival) -> bool:
+        """Whether something above `after` was read ahead. A read that failed holds nothing."""
+        if self._next is None or self._next[0] != after:
+            return False
+        reading = self._next[1]
+        return reading.exception() is None and bool(reading.result()[0])
+
     def start(self) -> None:
         """Whoever reads has to wait for something else now: read what follows the last full batch."""
         if self._wanted is not None:

@@ -72,13 +72,13 @@ class Arrivals(Protocol):
         ...
 
     def trim_through(
-        self, through: Arrival, *, after: Arrival = BEGINNING, last: Arrival | None = None
+        self, through: Arrival, *, after: Arrival = BEGINNING, seen: Sequence[Arrival] = ()
     ) -> bool:
-        """Forget entries up to and including `through`, all of which were read, in one call, above `after`.
+        """Forget entries up to and including `through`, all of which were read, from `after` on.
 
-        Forgets nothing and returns False where `last`, the newest entry seen since (`through` itself unless
-        given), is gone, or where something is at `after` or below it: then the stream was lost meanwhile, and
-        up to `through` may stand what came afterwards and nobody has read.
+        Forgets nothing and returns False where one of `seen` (the newest entry of each read, and of what was
+        appended since; `through` unless given) is gone, or where something is at `after` or below it. Then
+        the stream was lost meanwhile, and up to `through` may stand what came afterwards and nobody has read.
         """
         ...
 
@@ -88,6 +88,7 @@ class Arrivals(Protocol):
         *,
         trim_through: Arrival | None = None,
         after: Arrival = BEGINNING,
+        seen: Sequence[Arrival] = (),
     ) -> bool:
         """Send (channel, message) pairs, in one round trip that can also trim, as `trim_through` does.
 

@@ -39,12 +39,14 @@ return ids
 """
 
 TRIM = """
--- Forgets what is below ARGV[3], if it is what was read: the newest entry seen, ARGV[1], is there, and
--- nothing is at or below ARGV[2], where reading began. Otherwise the stream was lost and made anew meanwhile,
--- or came back older, and what was appended since may stand between entries that were read.
-if #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1]) == 0 then return 0 end
-if #redis.call('XRANGE', KEYS[1], '-', ARGV[2], 'COUNT', 1) > 0 then return 0 end
-redis.call('XTRIM', KEYS[1], 'MINID', ARGV[3])
+-- Forgets what is below ARGV[2], if it is what was read: the newest entry of each read, ARGV[3] and so on, is
+-- there, and nothing is at or below ARGV[1], where reading began. Otherwise the stream was lost meanwhile, or
+-- came back older, and what was appended since may stand between entries that were read.
+for i = 3, #ARGV do
+  if #redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i]) == 0 then return 0 end
+end
+if #redis.call('XRANGE', KEYS[1], '-', ARGV[1], 'COUNT', 1) > 0 then return 0 end
+redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])
 return 1
 """
 
@@ -200,9 +202,10 @@ class RedisArrivals:
             raise OutcomeUnknown from error
 
     def trim_through(
-        self, through: Arrival, *, after: Arrival = BEGINNING, last: Arrival | None = None
+        self, through: Arrival, *, after: Arrival = BEGINNING, seen: Sequence[Arrival] = ()
     ) -> bool:
-        return bool(self._call("EVAL", TRIM, 1, self._key, last or through, after, arrival_after(through)))
+        kept = arrival_after(through)
+        return bool(self._call("EVAL", TRIM, 1, self._key, after, kept, *(seen or (through,))))
 
     def publish(
         self,
@@ -210,10 +213,12 @@ class RedisArrivals:
         *,
         trim_through: Arrival | None = None,
         after: Arrival = BEGINNING,
+        seen: Sequence[Arrival] = (),
     ) -> bool:
         pipeline = self._client.pipeline(transaction=False)
         if trim_through is not None:
-            pipeline.eval(TRIM, 1, self._key, trim_through, after, arrival_after(trim_through))
+            kept = arrival_after(trim_through)
+            pipeline.eval(TRIM, 1, self._key, after, kept, *(seen or (trim_through,)))
         for channel, message in messages:
             pipeline.publish(channel, message)
         try:

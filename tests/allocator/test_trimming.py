@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from allocator import loop as loops
-from store.stream.port import RawEntry
+from store.stream.port import CREATED, RawEntry
 from store.wire import arrival_after, stream_key
 from store.words import Arrival
 from tests.allocator.house import SLUG, Owner, check_laws, entry, owner_of, seats
 
 KEY = stream_key(SLUG)
+FAR_AHEAD = "99999999999999-7"
 
 
 @pytest.fixture
@@ -114,6 +115,62 @@ def test_what_was_appended_again_is_trimmed_only_while_that_is_in_the_stream(own
     owner.loop.attend()
     owner.loop.turn()
     assert decided(owner)[1:] == [("5-1", "bob")]
+
+
+def backlog_lost_after_two(owner: Owner, monkeypatch: pytest.MonkeyPatch, then: Callable[[], None]) -> None:
+    """Batches of two. The first is decided, the next was read ahead, the stream is gone, and `then`."""
+    owner.settle_down()
+    owner.loop._batch_size_max = 2
+    owner.append([entry(f"b{n}", "r1", seats(f"A-{n + 1}")) for n in range(4)])
+    publish = owner.arrivals.publish
+
+    def lose(*args: Any, **options: Any) -> bool:
+        monkeypatch.setattr(owner.arrivals, "publish", publish)
+        assert owner.loop._ahead.holds(owner.loop.cursor.arrival)
+        owner.redis.delete(KEY)
+        then()
+        return publish(*args, **options)
+
+    monkeypatch.setattr(owner.arrivals, "publish", lose)
+    owner.loop.turn()
+
+
+def test_what_was_read_ahead_is_decided_before_the_stream_is_made_anew(owner, monkeypatch):
+    backlog_lost_after_two(owner, monkeypatch, lambda: None)
+    new = [entry("new", "r1", seats("A-9"))]
+    once(monkeypatch, owner.arrivals, "ensure_above", lambda: owner.append(new))
+    owner.loop.turn()
+    assert [buyer for _, buyer in decided(owner)] == ["b0", "b1", "b2", "b3"]
+    assert owner.redis.exists(KEY) == 0
+    owner.loop.turn()
+    assert [buyer for _, buyer in decided(owner)][4:] == ["new"]
+    assert owner.loop.gathered == 1
+
+
+def test_nothing_is_read_ahead_of_a_look_below_the_cursor(owner, monkeypatch):
+    def somebody_was_quicker() -> None:
+        come_back_older(owner, [("5-1", "bob"), (FAR_AHEAD, "carl")])
+
+    backlog_lost_after_two(owner, monkeypatch, somebody_was_quicker)
+    owner.loop.turn()
+    assert [buyer for _, buyer in decided(owner)] == ["b0", "b1", "b2", "b3"]
+    assert not owner.loop._ahead.holds(owner.loop.cursor.arrival)
+    owner.loop.turn()
+    assert {buyer for _, buyer in decided(owner)[4:]} == {"bob", "carl"}
+
+
+def test_a_stream_made_anew_below_the_cursor_is_gathered_for_too(owner):
+    """As by a gateway that had not heard of what the allocator has read."""
+    owner.ask(entry("ann", "r1", seats("A-1")))
+    above = arrival_after(owner.loop.cursor.arrival)
+    owner.redis.delete(KEY)
+    owner.redis.xadd(KEY, {CREATED: b"1"}, id="5-1")
+    owner.redis.xadd(KEY, {b"r": entry("bob", "r1", seats("A-2"))}, id=above)
+    owner.loop.attend()
+    owner.loop.turn()
+    owner.ask(entry("carl", "r1", seats("A-3")))
+    assert [buyer for _, buyer in decided(owner)] == ["ann", "bob", "carl"]
+    assert owner.loop.gathered == 1
 
 
 def test_after_a_batch_that_was_trimmed_nobody_looks_below_it(owner, monkeypatch):

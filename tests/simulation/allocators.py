@@ -86,7 +86,7 @@ class CountedLoop(loop.BatchLoop):
         super().attend()
         self.counters["reappended"] += self.reappended - before
 
-    def _gather(self, entries: list[RawEntry]) -> list[RawEntry]:
+    def _gather(self, entries: list[RawEntry]) -> list[list[RawEntry]]:
         self.counters["gathered"] += 1
         return super()._gather(entries)
 

@@ -100,7 +100,9 @@ async def _turn_nothing(reask: Reask) -> None:
     reask._intake.refuse_stale()
 
 
-def _trim_whatever_is_there(stream: Stream, through: Arrival, after: Arrival, last: Arrival) -> bool:
+def _trim_whatever_is_there(
+    stream: Stream, through: Arrival, after: Arrival, seen: Sequence[Arrival]
+) -> bool:
     count = bisect_right(stream.ids, arrival_order(through))
     stream.on_trim(stream.entries[:count], stream.entries[count:])
     del stream.ids[:count], stream.entries[:count]

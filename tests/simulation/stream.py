@@ -100,9 +100,10 @@ class Stream:
         first = bisect_right(self.ids, arrival_order(after))
         return self.entries[first : first + count_max]
 
-    def trim_through(self, through: Arrival, after: Arrival, last: Arrival) -> bool:
+    def trim_through(self, through: Arrival, after: Arrival, seen: Sequence[Arrival]) -> bool:
         """Whether it did; see `store.stream.port.Arrivals`."""
-        if arrival_order(last) not in self.ids or self.ids[0] <= arrival_order(after):
+        ids = set(self.ids)
+        if any(arrival_order(one) not in ids for one in seen) or self.ids[0] <= arrival_order(after):
             return False
         count = bisect_right(self.ids, arrival_order(through))
         self.on_trim(self.entries[:count], self.entries[count:])
@@ -200,13 +201,13 @@ class VirtualArrivals:
         return given
 
     def trim_through(
-        self, through: Arrival, *, after: Arrival = BEGINNING, last: Arrival | None = None
+        self, through: Arrival, *, after: Arrival = BEGINNING, seen: Sequence[Arrival] = ()
     ) -> bool:
         self._call(f"stream trim {through}")
-        return self._trim(through, after, last or through)
+        return self._trim(through, after, seen)
 
-    def _trim(self, through: Arrival, after: Arrival, last: Arrival) -> bool:
-        trimmed = self._stream.trim_through(through, after, last)
+    def _trim(self, through: Arrival, after: Arrival, seen: Sequence[Arrival]) -> bool:
+        trimmed = self._stream.trim_through(through, after, seen or (through,))
         self._world.counters["not_trimmed"] += not trimmed
         return trimmed
 
@@ -216,9 +217,10 @@ class VirtualArrivals:
         *,
         trim_through: Arrival | None = None,
         after: Arrival = BEGINNING,
+        seen: Sequence[Arrival] = (),
     ) -> bool:
         self._call("publish" if trim_through is None else f"publish, trim {trim_through}")
-        trimmed = trim_through is None or self._trim(trim_through, after, trim_through)
+        trimmed = trim_through is None or self._trim(trim_through, after, seen)
         self._stream.fan_out(messages)
         if self._world.wrong("read fails"):
             raise StreamUnavailable

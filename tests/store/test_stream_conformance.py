@@ -244,9 +244,9 @@ def test_what_was_read_is_forgotten_only_while_the_stream_is_the_one_that_was_re
 def test_what_was_appended_again_is_forgotten_only_while_that_is_there(carrier):
     carrier.arrivals.ensure_above(START)
     one, two = carrier.append(b"one", b"two")
-    assert carrier.arrivals.trim_through(one, last=FAR_AHEAD) is False
+    assert carrier.arrivals.trim_through(one, seen=[one, FAR_AHEAD]) is False
     assert carrier.requests() == [b"one", b"two"]
-    assert carrier.arrivals.trim_through(one, last=two) is True
+    assert carrier.arrivals.trim_through(one, seen=[one, two]) is True
     assert carrier.requests() == [b"two"]
 
 
