@@ -71,8 +71,6 @@ class BatchLoop:
         self._attended_at = 0.0
         self._look_below = False
         """Below the cursor may be what nobody has read."""
-        self._passed_marker = False
-        """The stream was created anew below the cursor: what was lost is yet to be gathered."""
         self._peeked = self.cursor.arrival
         self._changes: list[tuple[str, bytes]] = []
         """What batches changed on the map, to be published with their answers."""
@@ -97,7 +95,6 @@ class BatchLoop:
         while entries := self._arrivals.below(cursor, count_max=BELOW_MAX):
             through = _newest(entries)
             seen = [through]
-            self._passed_marker = self._passed_marker or was_created(entries)
             again = undecided(entries, self._truth.known)
             if again:
                 self.reappended += len(again)
@@ -132,7 +129,7 @@ class BatchLoop:
                 self.attend()
             return
         reads = [entries]
-        if self.memory.batch_no and (was_created(entries) or self._passed_marker):
+        if self.memory.batch_no and was_created(entries):
             reads = self._gather(entries)
             arrived = self._read_entries([entry for read in reads for entry in read])
         try:
@@ -190,7 +187,6 @@ class BatchLoop:
         `entries` first.
         """
         self.gathered += 1
-        self._passed_marker = False
         self._publish([stream_lost(self._event)])
         deadline = self._monotonic() + GATHER_SECONDS
         reads, count = [entries], len(entries)

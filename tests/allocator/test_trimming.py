@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from allocator import loop as loops
-from store.stream.port import CREATED, RawEntry
+from store.stream.port import RawEntry
 from store.wire import arrival_after, stream_key
 from store.words import Arrival
 from tests.allocator.house import SLUG, Owner, check_laws, entry, owner_of, seats
@@ -157,20 +157,6 @@ def test_nothing_is_read_ahead_of_a_look_below_the_cursor(owner, monkeypatch):
     assert not owner.loop._ahead.holds(owner.loop.cursor.arrival)
     owner.loop.turn()
     assert {buyer for _, buyer in decided(owner)[4:]} == {"bob", "carl"}
-
-
-def test_a_stream_made_anew_below_the_cursor_is_gathered_for_too(owner):
-    """As by a gateway that had not heard of what the allocator has read."""
-    owner.ask(entry("ann", "r1", seats("A-1")))
-    above = arrival_after(owner.loop.cursor.arrival)
-    owner.redis.delete(KEY)
-    owner.redis.xadd(KEY, {CREATED: b"1"}, id="5-1")
-    owner.redis.xadd(KEY, {b"r": entry("bob", "r1", seats("A-2"))}, id=above)
-    owner.loop.attend()
-    owner.loop.turn()
-    owner.ask(entry("carl", "r1", seats("A-3")))
-    assert [buyer for _, buyer in decided(owner)] == ["ann", "bob", "carl"]
-    assert owner.loop.gathered == 1
 
 
 def test_after_a_batch_that_was_trimmed_nobody_looks_below_it(owner, monkeypatch):

@@ -184,15 +184,8 @@ LOOPS = [
     ),
     loop(
         Kind.STREAM,
-        "a marker below the cursor is gathered for too",
-        "(was_created(entries) or self._passed_marker)",
-        "was_created(entries)",
-        f"{TRIMMING}::test_a_stream_made_anew_below_the_cursor_is_gathered_for_too",
-    ),
-    loop(
-        Kind.STREAM,
         "after a loss what is asked again is gathered first",
-        "if self.memory.batch_no and (was_created(entries) or self._passed_marker):",
+        "if self.memory.batch_no and was_created(entries):",
         "if False:",
         f"{LOSS}::test_who_asks_again_while_the_allocator_gathers_still_goes_first",
     ),
