@@ -138,7 +138,7 @@ class BatchLoop:
             )
             self._partly = True
             self._decide(batch, [_newest(read) for read in reads])
-            self._partly = False
+            self._partly = len(reads[-1]) >= self._batch_size_max  # until nothing more was there
         except PausedMeanwhile:
             self.tick()
 

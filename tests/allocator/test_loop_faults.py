@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from allocator import loop as loops
 from allocator.decide import Decided
 from allocator.ports import Begun
 from allocator.truth import PostgresTruth
@@ -405,4 +406,37 @@ def test_a_conflict_decided_in_one_half_of_a_batch_is_not_decided_again_by_the_n
     assert [row[3:] for row in heir.ledger() if row[1] == "request"] == [
         ("ann", "held"), ("ann", "conflict"), ("bob", "held"),
     ]  # fmt: skip
+    heir.close()
+
+
+def test_a_conflict_decided_from_what_was_gathered_is_not_decided_again_by_the_next_owner(
+    owner, redis_url, monkeypatch
+):
+    """It is many batches, the cursor moves with the last of them, and the heir may gather less."""
+    monkeypatch.setattr(loops, "GATHER_SECONDS", 0.02)
+    assert owner.outcomes(entry("ann", "r1", seats("A-1"))) == ["held"]
+    owner.redis.flushdb()
+    owner.loop.attend()
+    others = [entry(buyer, "r1", best(1)) for buyer in ("bob", "carl", "dan", "eve")]
+    owner.append([*others[:3], entry("ann", "r1", seats("A-2")), others[3]])
+    owner.loop._batch_size_max = 2
+    commit, parts = PostgresTruth.commit, []
+
+    def die_after_two(truth: PostgresTruth) -> None:
+        commit(truth)
+        parts.append(truth)
+        if len(parts) == 2:
+            raise Unavailable
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PostgresTruth, "commit", die_after_two)
+        with pytest.raises(Unavailable):
+            owner.loop.turn()
+    monkeypatch.setattr(loops, "GATHER_SECONDS", 0.0)
+    heir = Owner(owner.database_url, redis_url, owner.event_id, batch_size_max=2)
+    for _ in range(3):
+        heir.loop.turn()
+    decided = [row[3:] for row in heir.ledger() if row[1] == "request"]
+    assert decided.count(("ann", "conflict")) == 1
+    assert [buyer for buyer, _ in decided] == ["ann", "bob", "carl", "dan", "ann", "eve"]
     heir.close()

@@ -286,6 +286,13 @@ READING = [
         "again = arrived.asked_again",
         f"{FAULTS}::test_a_conflict_decided_in_one_half_of_a_batch_is_not_decided_again_by_the_next_owner",
     ),
+    loop(
+        Kind.DEDUPE,
+        "what a part of what was gathered decided is looked up until all that was there is read",
+        "self._partly = len(reads[-1]) >= self._batch_size_max",
+        "self._partly = False",
+        f"{FAULTS}::test_a_conflict_decided_from_what_was_gathered_is_not_decided_again_by_the_next_owner",
+    ),
     intake(
         Kind.DEDUPE,
         "conflicts that are asked again are looked up",
