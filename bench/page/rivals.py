@@ -28,6 +28,7 @@ LOADS = {
 }
 GROUPS = {
     "keeping": "all that commit before they answer",
+    "keeping_without_gate": "of those, who have no gate in Redis",
     "keeping_and_faultless": "of those, who did nothing wrong",
     "faultless": "all who did nothing wrong",
     "all": "all of them",
@@ -190,14 +191,12 @@ def _ratios_section(ratios: dict[str, Any]) -> Html:
     body = []
     for group, words in GROUPS.items():
         found = (ratios.get("against") or {}).get(group) or {}
-        best_ws, best_http = found.get("best_ws", ""), found.get("best_http", "")
-        pairs = (("ws_vs_best_ws", best_ws), ("ws_vs_best_http", best_http), ("http_vs_best_http", best_http))
-        cells = [
-            tag("span", tag("b", f"{found[key]:g} ×"), tag("small", _name(best))) if found.get(key) else "–"
-            for key, best in pairs
-        ]
+        cells = _ratio_cells(found)
         if any(cell != "–" for cell in cells):
             body.append([words, *cells])
+    gated = ratios.get("gate_against_gate") or {}
+    if gated.get("http_vs_best_http"):
+        body.append(["onsale with its gate on, gates in Redis", *_ratio_cells(gated)])
     if not body:
         return Html("")
     load = LOADS.get(str(ratios.get("load")), "the stated load")
@@ -210,6 +209,15 @@ def _ratios_section(ratios: dict[str, Any]) -> Html:
         ),
         table(heads, body, "cards"),
     )
+
+
+def _ratio_cells(found: dict[str, Any]) -> list[Html | str]:
+    best_ws, best_http = found.get("best_ws", ""), found.get("best_http", "")
+    pairs = (("ws_vs_best_ws", best_ws), ("ws_vs_best_http", best_http), ("http_vs_best_http", best_http))
+    return [
+        tag("span", tag("b", f"{found[key]:g} ×"), tag("small", _name(best))) if found.get(key) else "–"
+        for key, best in pairs
+    ]
 
 
 def _losing_section(strategies: dict[str, Any], rows: list[dict[str, Any]]) -> Html:

@@ -15,6 +15,8 @@ STATED_LOAD = "10000x1"
 """The load of the ratios: a thousand connections in closed loop asking for one seat."""
 KEEPING = frozenset(name for name, strategy in STRATEGIES.items() if strategy.keeps)
 """Those that answer when a row is committed."""
+GATED = frozenset({"set_nx"})
+"""Of those, who refuse by Redis alone: what onsale's own gate is to be compared with."""
 
 
 class Figures(Struct):
@@ -126,8 +128,13 @@ def faultless(rows: Sequence[Row]) -> frozenset[str]:
     return frozenset(STRATEGIES) - faulty
 
 
-def ratios(rows: Sequence[Row], among: frozenset[str] | None = None, load: str = STATED_LOAD) -> Ratios:
-    """onsale, gate off, against the best of `among`; of all strategies for None. Floors never count."""
+def ratios(
+    rows: Sequence[Row],
+    among: frozenset[str] | None = None,
+    load: str = STATED_LOAD,
+    ours: str = "onsale",
+) -> Ratios:
+    """onsale, gate off unless `ours` says so, against the best of `among` (None: of all). No floor counts."""
     known = {(row.strategy, row.transport): row.decisions_per_second for row in rows if row.load == load}
     rivals = set(STRATEGIES if among is None else among) - {*FLOORS, *ONSALE}
     best: dict[str, tuple[float, str]] = {}
@@ -136,7 +143,7 @@ def ratios(rows: Sequence[Row], among: frozenset[str] | None = None, load: str =
         best[transport] = max(rates, default=(0.0, ""))
 
     def ratio(own: str, against: str) -> float | None:
-        mine, theirs = known.get(("onsale", own)), best[against][0]
+        mine, theirs = known.get((ours, own)), best[against][0]
         return round(mine / theirs, 2) if mine and theirs else None
 
     return Ratios(
@@ -149,6 +156,7 @@ def all_ratios(rows: Sequence[Row]) -> dict[str, Any]:
     clean = faultless(rows)
     groups: dict[str, frozenset[str] | None] = {
         "keeping": KEEPING,
+        "keeping_without_gate": KEEPING - GATED,
         "keeping_and_faultless": KEEPING & clean,
         "faultless": clean,
         "all": None,
@@ -160,6 +168,7 @@ def all_ratios(rows: Sequence[Row]) -> dict[str, Any]:
         "ws_vs_best_ws": stated.ws_vs_best_ws,
         "http_vs_best_http": stated.http_vs_best_http,
         "against": {name: ratios(rows, among) for name, among in groups.items()},
+        "gate_against_gate": ratios(rows, GATED, ours="onsale_gate"),
         "against_at_10000x5000": {name: ratios(rows, among, "10000x5000") for name, among in groups.items()},
     }
 

@@ -89,7 +89,8 @@ def _ratios(report: StrategiesReport) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1))
     for name in ("the best of", "ws : best http", "ws : best ws", "http : best http", "best http", "best ws"):
         table.add_column(name)
-    for group, found in report.ratios["against"].items():
+    groups = report.ratios["against"] | {"gates, onsale's on": report.ratios["gate_against_gate"]}
+    for group, found in groups.items():
         values = (found.ws_vs_best_http, found.ws_vs_best_ws, found.http_vs_best_http)
         shown = [f"{value:g}" if value is not None else "–" for value in values]
         table.add_row(group.replace("_", " "), *shown, found.best_http, found.best_ws)

@@ -189,6 +189,7 @@ def row(strategy: str, transport: str, rate: float, load: str = "10000x1", **fau
 
 ROWS = [
     row("onsale", "ws", 9_000),
+    row("onsale_gate", "http", 12_000),
     row("onsale", "http", 6_000),
     row("floor", "http", 50_000),
     row("naive", "http", 4_000, oversold=9),
@@ -205,6 +206,8 @@ def test_onsale_is_compared_with_those_who_commit_before_they_answer():
     assert [stated[name] for name in ("ws_vs_best_http", "ws_vs_best_ws", "http_vs_best_http")] == [3, 2, 2]
     assert stated["against"]["keeping"].best_http == "set_nx"
     assert stated["against"]["keeping_and_faultless"].ws_vs_best_http == 4.5
+    assert stated["against"]["keeping_without_gate"].best_http == "conditional_update"
+    assert stated["gate_against_gate"].http_vs_best_http == 4
     assert stated["against"]["all"].http_vs_best_http == 1.5
     assert stated["against"]["all"].ws_vs_best_ws == 1.5
 
