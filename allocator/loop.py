@@ -20,7 +20,7 @@ from allocator.memory import Memory, Overlay, expiry_now
 from allocator.ports import Cursor, Truth
 from allocator.readahead import ReadAhead
 from allocator.wishes import Wish, Wishes
-from store.errors import OutcomeUnknown, ShortWrite, StreamUnavailable
+from store.errors import OutcomeUnknown, ShortWrite, StreamUnavailable, Unavailable
 from store.stream.port import BEGINNING, Arrivals, RawEntry
 from store.words import BATCH_SIZE_MAX, Arrival, EventState, FactKind
 
@@ -235,8 +235,22 @@ class BatchLoop:
                 *self._make_true(asks[:middle], self.cursor.arrival),
                 *self._make_true(asks[middle:], arrival),
             ]
-        log.error("%s: ALERT: %s cannot be decided and is answered invalid", self._event, asks)
-        return self._attempt([ask._replace(wish=Wish("undecidable")) for ask in asks], arrival)
+        return self._alone(asks, arrival)
+
+    def _alone(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
+        """Facts and expiries without the one request, then it alone: `invalid` when even so it is short."""
+        try:
+            rows = self._attempt((), self.cursor.arrival if asks else arrival)
+        except ShortWrite as short:  # nothing that a request could help
+            log.error("%s: ALERT: facts and expiries cannot be written: %s", self._event, short)
+            raise Unavailable(f"Facts and expiries of {self._event} cannot be written: {short}.") from short
+        if not asks:
+            return rows
+        try:
+            return self._attempt(asks, arrival)
+        except ShortWrite:
+            log.error("%s: ALERT: %s cannot be decided and is answered invalid", self._event, asks)
+            return self._attempt([ask._replace(wish=Wish("undecidable")) for ask in asks], arrival)
 
     def _attempt(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         memory, truth = self.memory, self._truth

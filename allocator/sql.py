@@ -13,10 +13,6 @@ from typing import Final
 
 from store.lookups import DECISIONS
 
-PLAN_BY_KEY: Final = """
-SET plan_cache_mode = force_generic_plan
-"""
-
 FENCE: Final = """
 -- Fence, exactly-once and clock in one compare-and-set. A stale owner, or the same batch sent twice,
 -- finds no row. Locks the cursor row until COMMIT, so a takeover waits for it or ends this backend.
@@ -24,6 +20,20 @@ UPDATE event_cursor
    SET batch_no = batch_no + 1, arrival = %s, batch_time = greatest(batch_time, clock_timestamp())
  WHERE event_id = %s AND epoch = %s AND owner = %s AND batch_no = %s
 RETURNING (extract(epoch FROM batch_time) * 1000000)::bigint
+"""
+
+LOCK_DUE: Final = """
+-- Locks what ran out by this batch's time, before facts are taken: a payment or release of the same moment
+-- has committed and its fact is seen, or it waits for this batch. Else a storm of them wins again and again.
+-- Nothing where the fence found no row. The oldest, as many as one batch lets run out.
+SELECT 1 FROM hold
+ WHERE event_id = %(event)s AND hold_id = ANY (ARRAY(
+   SELECT hold_id FROM hold
+    WHERE event_id = %(event)s AND state = 'active' AND expires_at <= (
+      SELECT batch_time FROM event_cursor
+       WHERE event_id = %(event)s AND epoch = %(epoch)s AND owner = %(owner)s AND batch_no = %(batch)s)
+    ORDER BY expires_at, hold_id LIMIT %(most)s))
+ ORDER BY hold_id FOR UPDATE
 """
 
 TAKE_FACTS: Final = """

@@ -16,7 +16,7 @@ import psycopg
 from psycopg import errors as pg
 
 from allocator import lease, sql
-from allocator.decide import CODE_VERSION, Claim, Decided, Fact
+from allocator.decide import CODE_VERSION, EXPIRIES_PER_BATCH_MAX, Claim, Decided, Fact
 from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.load import Connection, load_memory
@@ -26,6 +26,7 @@ from store import events
 from store.database import connect
 from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
 from store.ledger import GENESIS, batch_hash, copy_lines
+from store.lookups import PLAN_BY_KEY
 from store.words import Arrival, HoldId
 
 log = logging.getLogger("onsale.allocator")
@@ -49,6 +50,7 @@ class PostgresTruth:
         self._event_id = event_id
         self._owned = owned
         self._layout = layout
+        self._due = {"event": event_id, **owned._asdict(), "most": EXPIRIES_PER_BATCH_MAX}
         self._pending = 0
         self._last_hash: tuple[int, bytes] | None = None
         self._next_hash = b""
@@ -66,6 +68,7 @@ class PostgresTruth:
             with self._conn.pipeline():
                 self._conn.execute("BEGIN")
                 fence = self._conn.execute(sql.FENCE, (arrival, self._event_id, *self._owned, after_batch))
+                self._conn.execute(sql.LOCK_DUE, self._due | {"batch": after_batch + 1})
                 facts = self._conn.execute(sql.TAKE_FACTS, (self._event_id,))
         except _MAY_RETRY as error:
             self.rollback()
@@ -189,7 +192,7 @@ class PostgresTruth:
         """
         try:
             self._conn.autocommit = True
-            self._conn.execute(sql.PLAN_BY_KEY)
+            self._conn.execute(PLAN_BY_KEY)
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
 

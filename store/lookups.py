@@ -95,6 +95,7 @@ def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
     async def configure(connection: Conn) -> None:
         await connection.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
         await connection.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS}")
+        await connection.execute(PLAN_BY_KEY)
 
     return AsyncConnectionPool(
         url,
@@ -110,6 +111,12 @@ def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
         open=False,
     )
 
+
+PLAN_BY_KEY = """
+-- Plans are made once, for any values. Made for an event's number they follow statistics, which know nothing
+-- of a new event: a key may then be looked up through all rows of its event.
+SET plan_cache_mode = force_generic_plan
+"""
 
 # One index probe a key: LIMIT keeps the planner from flattening the join into a scan of the ledger.
 # The partial index `ledger_key` holds exactly the rows that are a key's one decision.

@@ -80,7 +80,10 @@ def read_csv(raw: bytes, *, name: str, terms: Terms | None = None) -> Plan:
     """A checked plan, or PlanError with a place such as `line 12, column price`."""
     text = as_text(raw)
     rows = _records(text)
-    columns = _columns(*next(rows))
+    header = next(rows, None)
+    if header is None:
+        raise PlanError("line 1", "the file has no column names")
+    columns = _columns(*header)
     reading = _Reading(terms or Terms(), placed="x" in columns)
     for line_number, cells in rows:
         _read_line(reading, _line(line_number, cells, columns))

@@ -62,6 +62,7 @@ def plan_of(conn: psycopg.Connection[Any], statement: str) -> str:
     ("statement", "indexes"),
     [
         (sql.FENCE, {"event_cursor_pkey"}),
+        (sql.LOCK_DUE, {"event_cursor_pkey", "hold_active", "hold_pkey"}),
         (sql.CLAIM_SEATS, {"seat_pkey"}),
         (sql.FREE_SEATS, {"seat_pkey"}),
         (sql.FREE_HOLD_SEATS, {"hold_seat_pkey"}),

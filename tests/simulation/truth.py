@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 from psycopg import errors as pg
 
-from allocator.decide import CODE_VERSION, Claim, Decided, Fact, Row
+from allocator.decide import CODE_VERSION, EXPIRIES_PER_BATCH_MAX, Claim, Decided, Fact, Row
 from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.memory import Hold, Memory
@@ -64,6 +64,7 @@ class VirtualTruth:
             self._maybe_refuse()
             batch_time = self.fence(after_batch, arrival)
             if batch_time is not None:
+                self._lock_due(batch_time)
                 if self._world.chance(0.1):
                     session.step("take facts")
                 facts = self._take_facts()
@@ -90,6 +91,15 @@ class VirtualTruth:
             "cursor", ONE, row._replace(batch_no=after_batch + 1, arrival=str(arrival), batch_time=now)
         )
         return now
+
+    def _lock_due(self, batch_time: int) -> None:
+        """LOCK_DUE."""
+        active = [
+            (row.expires_at, no) for no, row in self._database.rows["hold"].items() if row.state == "active"
+        ]
+        due = sorted(one for one in active if one[0] <= batch_time)
+        for hold_id in sorted(no for _, no in due[:EXPIRIES_PER_BATCH_MAX]):
+            self._session.lock("hold", hold_id)
 
     def _take_facts(self) -> list[Fact]:
         session = self._session

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from store.plan import Area, Block, Category, PlanError, check
@@ -154,6 +154,7 @@ def read_or_refuse(read, file):
 
 
 @settings(max_examples=150)
+@example(b",")
 @given(st.binary(max_size=200))
 def test_no_bytes_whatever_break_an_importer(file):
     read_or_refuse(read_pretix, file)

@@ -71,6 +71,13 @@ LOOPS = [
     ),
     loop(
         Kind.HALVING,
+        "expiries that lose say nothing against a request",
+        "            rows = self._attempt((), self.cursor.arrival if asks else arrival)\n",
+        "            rows = []\n",
+        f"{FAULTS}::test_expiries_that_lose_again_and_again_say_nothing_against_a_request",
+    ),
+    loop(
+        Kind.HALVING,
         "an answer of invalid for what cannot be decided is an alert",
         'log.error("%s: ALERT: %s cannot',
         'log.debug("%s: ALERT: %s cannot',

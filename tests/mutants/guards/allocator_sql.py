@@ -38,6 +38,27 @@ MUTANTS: list[Mutant] = [
         "AND epoch = %s AND owner = %s AND batch_no >= %s",
         f"{LOST}[batch]",
     ),
+    In("allocator/truth.py")(
+        Kind.LOCK_ORDER,
+        "what runs out is locked before facts are taken",
+        '                self._conn.execute(sql.LOCK_DUE, self._due | {"batch": after_batch + 1})\n',
+        "",
+        f"{FAULTS}::test_a_release_of_what_runs_out_in_this_batch_waits_for_it",
+    ),
+    *[
+        sql(
+            Kind.LOCK_ORDER,
+            f"who lost the event locks no hold: {what}",
+            "AND epoch = %(epoch)s AND owner = %(owner)s AND batch_no = %(batch)s)",
+            changed,
+            f"{FAULTS}::test_who_lost_the_event_locks_no_hold",
+        )
+        for what, changed in (
+            ("its epoch", "AND owner = %(owner)s AND batch_no = %(batch)s)"),
+            ("its owner", "AND epoch = %(epoch)s AND batch_no = %(batch)s)"),
+            ("its batch", "AND epoch = %(epoch)s AND owner = %(owner)s)"),
+        )
+    ],
     sql(
         Kind.CLOCK,
         "an event's time never goes back",
