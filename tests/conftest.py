@@ -26,6 +26,9 @@ import redis
 
 from onsale.engines import engines
 from store.settings import EngineUrls
+from tests import profiles
+
+profiles.use()
 
 TEMPLATE = "migrated_template"
 REDIS_DATABASES = 64

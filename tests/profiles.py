@@ -14,6 +14,12 @@ LONGER = 25
 """How many times as many examples the long profile tries."""
 
 
+def use() -> None:
+    """Also tests that only say how many examples they want get the same ones each time, unless it is long."""
+    settings.register_profile("short", derandomize=not LONG, deadline=None)
+    settings.load_profile("short")
+
+
 def searching(examples: int, **more: Any) -> settings:
     """About `examples` examples: the same ones each time, unless the search is a long one. No deadline for
     one of them: they wait for engines."""
