@@ -14,7 +14,7 @@ import select
 import selectors
 from typing import Any
 
-CLIENTS_A_TURN = 512
+CLIENTS_A_TURN = 32
 
 
 class _TwoQueues:
