@@ -7,6 +7,7 @@ from tests.mutants.mutant import In, Kind, Mutant
 INTAKE = "tests/allocator/test_intake.py"
 LOOP = "tests/allocator/test_loop.py"
 FAULTS = "tests/allocator/test_loop_faults.py"
+RUNS_OUT = "tests/allocator/test_runs_out.py"
 LOSS = "tests/allocator/test_stream_loss.py"
 TRIMMING = "tests/allocator/test_trimming.py"
 SCHEDULE = "tests/allocator/test_schedule.py"
@@ -74,7 +75,7 @@ LOOPS = [
         "expiries that lose say nothing against a request",
         "            rows = self._attempt((), self.cursor.arrival if asks else arrival)\n",
         "            rows = []\n",
-        f"{FAULTS}::test_expiries_that_lose_again_and_again_say_nothing_against_a_request",
+        f"{RUNS_OUT}::test_expiries_that_lose_again_and_again_say_nothing_against_a_request",
     ),
     loop(
         Kind.HALVING,

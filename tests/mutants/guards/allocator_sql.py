@@ -6,6 +6,7 @@ from tests.mutants.mutant import In, Kind, Mutant
 
 LOOP = "tests/allocator/test_loop.py"
 FAULTS = "tests/allocator/test_loop_faults.py"
+RUNS_OUT = "tests/allocator/test_runs_out.py"
 CONTRADICT = "tests/allocator/test_contradictions.py"
 LOCKS = "tests/allocator/test_lock_order.py"
 RELIEVED = "tests/allocator/test_relieved.py"
@@ -43,7 +44,7 @@ MUTANTS: list[Mutant] = [
         "what runs out is locked before facts are taken",
         '                self._conn.execute(sql.LOCK_DUE, self._due | {"batch": after_batch + 1})\n',
         "",
-        f"{FAULTS}::test_a_release_of_what_runs_out_in_this_batch_waits_for_it",
+        f"{RUNS_OUT}::test_a_release_of_what_runs_out_in_this_batch_waits_for_it",
     ),
     *[
         sql(
@@ -51,7 +52,7 @@ MUTANTS: list[Mutant] = [
             f"who lost the event locks no hold: {what}",
             "AND epoch = %(epoch)s AND owner = %(owner)s AND batch_no = %(batch)s)",
             changed,
-            f"{FAULTS}::test_who_lost_the_event_locks_no_hold",
+            f"{RUNS_OUT}::test_who_lost_the_event_locks_no_hold",
         )
         for what, changed in (
             ("its epoch", "AND owner = %(owner)s AND batch_no = %(batch)s)"),
@@ -85,14 +86,14 @@ MUTANTS: list[Mutant] = [
         "only an active hold runs out",
         "     AND state = 'active' AND expires_at <= to_timestamp",
         "     AND expires_at <= to_timestamp",
-        f"{FAULTS}::test_a_payment_in_the_moment_a_hold_runs_out_is_a_payment_and_no_alert",
+        f"{RUNS_OUT}::test_a_payment_in_the_moment_a_hold_runs_out_is_a_payment_and_no_alert",
     ),
     sql(
         Kind.EXPIRY,
         "a hold runs out by its time in the table",
         "     AND state = 'active' AND expires_at <= to_timestamp(%(now)s / 1000000.0)\n",
         "     AND state = 'active'\n",
-        f"{FAULTS}::test_a_hold_that_the_table_gives_longer_does_not_run_out",
+        f"{RUNS_OUT}::test_a_hold_that_the_table_gives_longer_does_not_run_out",
     ),
     sql(
         Kind.EXPIRY,
@@ -127,7 +128,7 @@ MUTANTS: list[Mutant] = [
         "a hold that runs out frees only seats that still name it",
         "     AND seat.state = 'held' AND seat.hold_id = was.hold_id\n",
         "     AND seat.state = 'held'\n",
-        f"{FAULTS}::test_a_hold_that_ran_out_frees_no_seat_that_names_another",
+        f"{RUNS_OUT}::test_a_hold_that_ran_out_frees_no_seat_that_names_another",
     ),
     sql(
         Kind.CONDITION,
@@ -141,7 +142,7 @@ MUTANTS: list[Mutant] = [
         "a hold_seat row of another hold is not deleted",
         "AND hold_seat.seat_no = was.seat_no AND hold_seat.hold_id = was.hold_id",
         "AND hold_seat.seat_no = was.seat_no",
-        f"{FAULTS}::test_a_hold_seat_row_of_another_hold_is_not_deleted_by_an_expiry",
+        f"{RUNS_OUT}::test_a_hold_seat_row_of_another_hold_is_not_deleted_by_an_expiry",
     ),
     sql(
         Kind.CONDITION,

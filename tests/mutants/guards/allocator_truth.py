@@ -6,6 +6,7 @@ from tests.mutants.mutant import In, Kind, Mutant
 
 LOOP = "tests/allocator/test_loop.py"
 FAULTS = "tests/allocator/test_loop_faults.py"
+RUNS_OUT = "tests/allocator/test_runs_out.py"
 VERIFY = "tests/allocator/test_verify.py"
 CONTRADICT = "tests/allocator/test_contradictions.py"
 IN_PIECES = "tests/allocator/test_pieces.py::test_a_batch_in_pieces_is_in_the_ledger_once_and_verifies"
@@ -69,7 +70,7 @@ MUTANTS: list[Mutant] = [
         "holds that ran out are counted",
         'sql.EXPIRE_HOLDS, given), len(expired), "holds',
         'sql.EXPIRE_HOLDS, given), -1, "holds',
-        f"{FAULTS}::test_a_hold_that_the_table_gives_longer_does_not_run_out",
+        f"{RUNS_OUT}::test_a_hold_that_the_table_gives_longer_does_not_run_out",
         f"{CONTRADICT}::test_places_paid_for_in_the_moment_they_run_out_stay_paid_for",
         more=(("if cursor.rowcount != count:", "if count >= 0 and cursor.rowcount != count:"),),
     ),
@@ -78,7 +79,7 @@ MUTANTS: list[Mutant] = [
         "freed seats are counted",
         'sql.FREE_SEATS, given), len(pairs), "seats',
         'sql.FREE_SEATS, given), -1, "seats',
-        f"{FAULTS}::test_a_hold_that_ran_out_frees_no_seat_that_names_another",
+        f"{RUNS_OUT}::test_a_hold_that_ran_out_frees_no_seat_that_names_another",
         more=(("if cursor.rowcount != count:", "if count >= 0 and cursor.rowcount != count:"),),
     ),
     truth(
