@@ -337,7 +337,10 @@ def test_resuming_waits_for_the_batch_under_way_and_extends_its_holds(conn, data
             target=lambda: at_once(database_url, lambda c: events.set_state(c, "gig", OPEN))
         )
         resumed.start()
-        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        waiting = (
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        )
         while conn.execute(waiting).fetchone() == (0,):
             pass
         batch.commit()

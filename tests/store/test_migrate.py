@@ -104,7 +104,10 @@ def test_of_two_starters_one_migrates_and_the_other_waits_for_it(bare):
         other.execute("SELECT pg_advisory_xact_lock(%s)", [migrate._LOCK_KEY])
         starter = threading.Thread(target=start)
         starter.start()
-        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        waiting = (
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+            " WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()"
+        )
         while watcher.execute(waiting).fetchone() == (0,):
             assert not done.wait(0.01)
         assert migrate.current_revision(bare) is None
