@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from allocator.choosing import Refused, choose
 from allocator.memory import Hold, Memory, Overlay, expiry_now
+from allocator.seating import Step
 from allocator.wishes import Wish
 from store.words import Arrival, EventState, FactKind, HoldId, LedgerKind, Outcome, Policy
 
-CODE_VERSION = 1
+CODE_VERSION = 2
 EXPIRIES_PER_BATCH_MAX = 2_000
 """A mass expiry is spread over batches, so none of them makes buyers wait."""
 
@@ -130,7 +132,7 @@ def _answer_all(
     memory: Memory, overlay: Overlay, batch_no: int, expires_at: int, asks: Sequence[Ask], decided: Decided
 ) -> None:
     selling = memory.policy.state is EventState.OPEN
-    hold_of, seat_json = memory.hold_of, memory.layout.seat_json
+    hold_of, seat_json, instead = memory.hold_of, memory.layout.seat_json, memory.seating.instead
     rows = decided.rows
     append, new_row = rows.append, tuple.__new__
     for arrival, buyer, request_id, want, wish, conflict in asks:
@@ -140,8 +142,9 @@ def _answer_all(
             outcome, result = Outcome.INVALID, f'{{"reason":"{wish.reason}"}}'
         elif not selling:
             outcome, result = Outcome.CLOSED, f'{{"reason":"event_{memory.policy.state}"}}'
-        elif len(wish.seats) == 1 and hold_of[wish.seats[0]]:  # by far the most frequent answer of all
-            outcome, result = Outcome.TAKEN, f'{{"taken":[{seat_json[wish.seats[0]]}]}}'
+        elif wish.seat >= 0 and hold_of[wish.seat]:  # by far the most frequent answer of all
+            outcome = Outcome.TAKEN
+            result = f'{{"taken":[{seat_json[wish.seat]}],"instead":{instead(wish.seat, 1)}}}'
         else:
             hold_id = HoldId(batch_no << 16 | len(rows))
             outcome, result = _answer(memory, overlay, buyer, request_id, wish, hold_id, expires_at, decided)
@@ -190,63 +193,27 @@ def _answer(
     expires_at: int,
     decided: Decided,
 ) -> tuple[Outcome, str]:
-    seats = wish.seats
-    hold_of = memory.hold_of
-    for seat in seats:
-        if hold_of[seat]:
-            return Outcome.TAKEN, _taken(memory, seats)
-    if memory.count_by_buyer.get(buyer, 0) + wish.quantity > memory.policy.seats_per_buyer_max:
-        return Outcome.LIMIT_REACHED, f'{{"reason":"limit","limit":{memory.policy.seats_per_buyer_max}}}'
-    for area, quantity in wish.areas:
-        if memory.areas_free[area] < quantity:
-            return Outcome.SOLD_OUT, f'{{"reason":"area_full","free":{memory.areas_free[area]}}}'
-    if wish.best_quantity:
-        found = best_available(memory, wish, seats)
-        if found is None:
-            return Outcome.SOLD_OUT, '{"reason":"none_together"}'
-        seats = (*seats, *range(found, found + wish.best_quantity))
-    hold = Hold(buyer, seats, wish.areas, expires_at)
-    overlay.claim(hold_id, hold)
-    decided.claims.append(Claim(hold_id, hold, request_id))
-    return Outcome.HELD, _held(memory, hold_id, hold)
+    left = memory.policy.seats_per_buyer_max - memory.count_by_buyer.get(buyer, 0)
+    refusal: Refused | None = None
+    for number, option in enumerate(wish.options):
+        chosen = choose(memory, option, left)
+        if isinstance(chosen, Refused):
+            if refusal is None or refusal.outcome is not Outcome.LIMIT_REACHED is chosen.outcome:
+                refusal = chosen  # the limit goes first: but for it more could be had
+            continue
+        hold = Hold(buyer, chosen.seats, chosen.areas, expires_at)
+        overlay.claim(hold_id, hold)
+        decided.claims.append(Claim(hold_id, hold, request_id))
+        return Outcome.HELD, _held(memory, hold_id, hold, chosen.step, number)
+    assert refusal is not None, "a valid wish has at least one option"
+    return refusal
 
 
-def best_available(memory: Memory, wish: Wish, but: tuple[int, ...]) -> int | None:
-    """The first seat of the best ranked run of `wish.best_quantity` neighbouring free seats, or None.
-
-    "Best" is the plan's own order, within a block from its first seat on; so a replay finds the same.
-    Seats in `but` are asked for by name in the same request and do not count as free.
-    """
-    run = b"\x01" * wish.best_quantity
-    free, slot_of = memory.free, memory.layout.slot_of
-    key = (*wish.best_filter, wish.best_quantity)
-    at_range, at_slot = (0, 0) if but else memory.search_from.get(key, (0, 0))
-    for seat in but:
-        free[slot_of[seat]] = 0
-    found = -1
-    ranges = wish.best_ranges
-    while at_range < len(ranges):
-        first, end = ranges[at_range]
-        found = free.find(run, max(first, at_slot), end)
-        if found >= 0:
-            break
-        at_range += 1
-    for seat in but:
-        free[slot_of[seat]] = 1
-    if not but:
-        if len(memory.search_from) >= 10_000:
-            memory.search_from.clear()
-        memory.search_from[key] = (at_range, max(found, 0))
-    return memory.layout.seat_at[found] if found >= 0 else None
-
-
-def _taken(memory: Memory, seats: tuple[int, ...]) -> str:
-    seat_json = memory.layout.seat_json
-    return f'{{"taken":[{",".join(seat_json[seat] for seat in seats if memory.hold_of[seat])}]}}'
-
-
-def _held(memory: Memory, hold_id: HoldId, hold: Hold) -> str:
-    seats = ",".join(memory.layout.seat_json[seat] for seat in hold.seats)
-    areas = ",".join(f"{memory.layout.area_json[area]}:{quantity}" for area, quantity in hold.areas)
+def _held(memory: Memory, hold_id: HoldId, hold: Hold, step: Step | None, choice: int) -> str:
+    seats = ",".join([memory.layout.seat_json[seat] for seat in hold.seats])
+    areas = ",".join([f"{memory.layout.area_json[area]}:{quantity}" for area, quantity in hold.areas])
+    more = f',"step":"{step}"' if step is not None else ""
+    if choice:
+        more += f',"choice":{choice}'
     expires_at_ms = hold.expires_at // 1000
-    return f'{{"hold":"{hold_id}","seats":[{seats}],"areas":{{{areas}}},"expires_at":{expires_at_ms}}}'
+    return f'{{"hold":"{hold_id}","seats":[{seats}],"areas":{{{areas}}},"expires_at":{expires_at_ms}{more}}}'

@@ -1,35 +1,51 @@
-"""A plan in the form decisions need: numbers, slots in best-first order, ready-made JSON. Never changes.
+"""A plan in the form decisions need: numbers, slots, ranks, ready-made JSON. Never changes.
 
-A *slot* is a seat's place in one long row of all seats, best first, with an empty slot after each
-block. So "the best `n` neighbouring free seats" is the first run of `n` ones in a bytearray, found
-at memory speed; the empty slots keep a run from crossing an aisle.
+A *slot* is a seat's place in one long row of all seats, with a wall after each stretch of seats that
+have no aisle between them: free neighbours are a run of ones in a bytearray, found at memory speed.
+
+A *rank* is a block's place among all blocks, best first: by the plan's order of rows, within a row by
+the mean distance of the block's seats to the focal point, then left to right. A *mask* is a set of
+blocks, bit by rank.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from array import array
 
-from store.plan import Plan
+from store.plan import Plan, rows, stretches
+from store.words import Best
 
-Ranges = tuple[tuple[int, int], ...]
-"""(first slot, slot after the last) of stretches to search, best first."""
+Slots = tuple[int, int]
+"""(first slot, slot after the last)"""
 
 
 class Layout:
     """`seat_by_guid`, `slot_of` and friends; see the module."""
 
     __slots__ = (
+        "accessible_ranks",
         "area_by_guid",
         "area_capacities",
         "area_json",
+        "block_slots",
+        "category_masks",
+        "category_of",
+        "centres",
+        "costs",
+        "like_of",
+        "open_slots",
         "plan",
-        "ranges_by_filter",
+        "rank_of",
+        "ranks_of_stretch",
         "seat_at",
         "seat_by_guid",
         "seat_json",
-        "slot_count",
+        "section_masks",
         "slot_of",
+        "stretch_of",
+        "stretch_slots",
     )
 
     def __init__(self, plan: Plan) -> None:
@@ -39,32 +55,102 @@ class Layout:
         self.area_by_guid = {area.guid: number for number, area in enumerate(plan.areas)}
         self.area_json = [json.dumps(area.guid, ensure_ascii=False) for area in plan.areas]
         self.area_capacities = [area.capacity for area in plan.areas]
-        self.slot_count = len(plan.seats) + len(plan.blocks)
+        self._place_seats()
+        self._rank_blocks()
+
+    def _place_seats(self) -> None:
+        """Slots, stretches, and what a run of slots costs: `costs[end] - costs[first]`, in thousandths."""
+        plan = self.plan
+        focal = (plan.focal_x, plan.focal_y)
         self.slot_of = array("i", bytes(4 * len(plan.seats)))
-        self.seat_at = array("i", [-1]) * self.slot_count
-        stretches: dict[tuple[str | None, str | None], list[tuple[int, int]]] = {}
-        for index, block in enumerate(plan.blocks):
-            first = block.first + index
-            for seat in range(block.first, block.first + block.length):
-                self.slot_of[seat] = seat + index
-                self.seat_at[seat + index] = seat
-            section, category = plan.sections[block.section].name, plan.categories[block.category].name
-            for key in ((section, category), (section, None), (None, category), (None, None)):
-                _extend(stretches.setdefault(key, []), first, first + block.length + 1)
-        self.ranges_by_filter: dict[tuple[str | None, str | None], Ranges] = {
-            key: tuple(ranges) for key, ranges in stretches.items()
-        }
+        """seat number → slot"""
+        self.stretch_of = array("i", bytes(4 * len(plan.seats)))
+        """seat number → stretch"""
+        self.seat_at = array("i", [-1])
+        """slot → seat number; -1 is a wall"""
+        self.costs = array("q", [0, 0])
+        """slot → distances to the focal point of all seats before it"""
+        self.stretch_slots: list[Slots] = []
+        self.ranks_of_stretch: list[list[int]] = []
+        for number, blocks in enumerate(stretches(plan)):
+            last = plan.blocks[blocks.stop - 1]
+            first_slot = len(self.seat_at)
+            for seat in range(plan.blocks[blocks.start].first, last.first + last.length):
+                self.slot_of[seat], self.stretch_of[seat] = len(self.seat_at), number
+                self.seat_at.append(seat)
+                away = math.dist((plan.seats[seat].x, plan.seats[seat].y), focal)
+                self.costs.append(self.costs[-1] + round(away * 1_000))
+            self.stretch_slots.append((first_slot, len(self.seat_at)))
+            self.ranks_of_stretch.append([])
+            self.seat_at.append(-1)
+            self.costs.append(self.costs[-1])
+        self.open_slots = bytes(
+            seat >= 0 and not (plan.seats[seat].accessible or plan.seats[seat].companion)
+            for seat in self.seat_at
+        )
+        """slot → 1 for a seat that anybody may get; accessible places and their companions' are asked for"""
 
-    def all_free(self) -> bytearray:
-        """A byte a slot: 1 where a seat is, 0 between blocks."""
-        free = bytearray(self.slot_count)
-        for slot in self.slot_of:
-            free[slot] = 1
-        return free
+    def _rank_blocks(self) -> None:
+        plan = self.plan
+        self.rank_of = array("i", bytes(4 * len(plan.seats)))
+        """seat number → rank of its block"""
+        self.block_slots: list[Slots] = []
+        self.centres: list[tuple[float, float]] = []
+        self.section_masks: dict[str, int] = {}
+        self.category_masks: dict[str, int] = {}
+        self.accessible_ranks: list[int] = []
+        by_rank = [block for row in rows(plan) for block in sorted(row, key=self._mean_cost)]
+        for rank, index in enumerate(by_rank):
+            block = plan.blocks[index]
+            first, seats = self.slot_of[block.first], range(block.first, block.first + block.length)
+            self.block_slots.append((first, first + block.length))
+            self.ranks_of_stretch[self.stretch_of[block.first]].append(rank)
+            for seat in seats:
+                self.rank_of[seat] = rank
+            if any(plan.seats[seat].accessible for seat in seats):
+                self.accessible_ranks.append(rank)
+            self.centres.append(self._centre(seats))
+            for masks, name in (
+                (self.section_masks, plan.sections[block.section].name),
+                (self.category_masks, plan.categories[block.category].name),
+            ):
+                masks[name] = masks.get(name, 0) | 1 << rank
+        alike: dict[tuple[int, int], int] = {}
+        for rank, index in enumerate(by_rank):
+            kind = (plan.blocks[index].section, plan.blocks[index].category)
+            alike[kind] = alike.get(kind, 0) | 1 << rank
+        self.like_of = [alike[plan.blocks[index].section, plan.blocks[index].category] for index in by_rank]
+        """rank → mask of the blocks of its section and category"""
+        self.category_of = [
+            self.category_masks[plan.categories[plan.blocks[index].category].name] for index in by_rank
+        ]
+        """rank → mask of the blocks of its category"""
 
+    def _mean_cost(self, index: int) -> tuple[float, int]:
+        block = self.plan.blocks[index]
+        first = self.slot_of[block.first]
+        return (self.costs[first + block.length] - self.costs[first]) / block.length, index
 
-def _extend(ranges: list[tuple[int, int]], first: int, end: int) -> None:
-    if ranges and ranges[-1][1] == first:
-        ranges[-1] = (ranges[-1][0], end)
-    else:
-        ranges.append((first, end))
+    def _centre(self, seats: range) -> tuple[float, float]:
+        places = [self.plan.seats[seat] for seat in seats]
+        return (
+            math.fsum(seat.x for seat in places) / len(places),
+            math.fsum(seat.y for seat in places) / len(places),
+        )
+
+    def mask(self, best: Best) -> int:
+        """The blocks that `best` describes; 0 when there are none."""
+        mask = (1 << len(self.block_slots)) - 1
+        if best.section is not None:
+            mask &= self.section_masks.get(best.section, 0)
+        if best.category is not None:
+            mask &= self.category_masks.get(best.category, 0)
+        if best.price_min is not None or best.price_max is not None:
+            low = best.price_min or 0
+            high = best.price_max if best.price_max is not None else math.inf
+            within = 0
+            for category in self.plan.categories:
+                if low <= category.price_minor <= high:
+                    within |= self.category_masks.get(category.name, 0)
+            mask &= within
+        return mask

@@ -67,9 +67,7 @@ def _seats(conn: Connection, event_id: int, memory: Memory) -> None:
         (BLOCKED, event_id),
     )
     for seat_no, hold_id in rows:
-        memory.hold_of[seat_no] = hold_id
-        memory.free[memory.layout.slot_of[seat_no]] = 0
-        memory.seats_free -= 1
+        memory.take(seat_no, hold_id)
 
 
 def _holds(conn: Connection, event_id: int, memory: Memory) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 
 from allocator.layout import Layout
+from allocator.seating import Seating
 from store.words import EventState, HoldId, Policy
 
 BLOCKED = -1
@@ -41,13 +42,12 @@ class Memory:
         "batch_time",
         "count_by_buyer",
         "expiries",
-        "free",
         "hold_of",
         "holds",
         "layout",
         "policy",
         "reflected",
-        "search_from",
+        "seating",
         "seats_free",
     )
 
@@ -57,7 +57,7 @@ class Memory:
         self.batch_no = 0
         self.batch_time = 0
         self.hold_of = [0] * len(layout.plan.seats)
-        self.free = layout.all_free()
+        self.seating = Seating(layout)
         self.seats_free = len(layout.plan.seats)
         self.areas_free = list(layout.area_capacities)
         self.holds: dict[HoldId, Hold] = {}
@@ -67,8 +67,12 @@ class Memory:
         """A heap; an entry counts only while its hold is active and still expires at that time."""
         self.reflected: frozenset[int] = frozenset()
         """Facts the loaded tables show already; their lost time is not given back a second time."""
-        self.search_from: dict[tuple[str | None, str | None, int], tuple[int, int]] = {}
-        """Per best-available search, the (range, slot) before which is nothing; emptied by freed seats."""
+
+    def take(self, seat: int, hold_id: int) -> None:
+        """Enter a seat that is not free (loading)."""
+        self.hold_of[seat] = hold_id
+        self.seating.hide([seat])
+        self.seats_free -= 1
 
     def put(self, hold_id: HoldId, hold: Hold) -> None:
         """Enter an active hold whose seats and places are taken already (loading)."""
@@ -107,12 +111,12 @@ class Overlay:
 
     def claim(self, hold_id: HoldId, hold: Hold) -> None:
         """Give free seats and places to a new hold."""
-        memory = self._memory
+        memory, hold_of = self._memory, self._memory.hold_of
         for seat in hold.seats:
-            assert memory.hold_of[seat] == 0, "only free seats are claimed"
+            assert hold_of[seat] == 0, "only free seats are claimed"
             self._seats.append((seat, 0))
-            memory.hold_of[seat] = hold_id
-            memory.free[memory.layout.slot_of[seat]] = 0
+            hold_of[seat] = hold_id
+        memory.seating.hide(hold.seats)
         memory.seats_free -= len(hold.seats)
         for area, quantity in hold.areas:
             self._move_places(area, -quantity)
@@ -132,10 +136,8 @@ class Overlay:
             assert memory.hold_of[seat] == hold_id, "a hold frees only seats that still name it"
             self._seats.append((seat, hold_id))
             memory.hold_of[seat] = 0
-            memory.free[memory.layout.slot_of[seat]] = 1
+        memory.seating.show(hold.seats)
         memory.seats_free += len(hold.seats)
-        if hold.seats:
-            memory.search_from.clear()
         for area, quantity in hold.areas:
             self._move_places(area, quantity)
         self._count(hold.buyer, -hold.quantity)
@@ -179,7 +181,7 @@ class Overlay:
         for seat, hold_before in reversed(self._seats):
             now_free, was_free = memory.hold_of[seat] == 0, hold_before == 0
             memory.hold_of[seat] = hold_before
-            memory.free[memory.layout.slot_of[seat]] = was_free
+            (memory.seating.show if was_free else memory.seating.hide)((seat,))
             memory.seats_free += was_free - now_free
         for area, free in reversed(self._areas):
             memory.areas_free[area] = free
@@ -188,7 +190,6 @@ class Overlay:
                 memory.count_by_buyer[buyer] = count
             else:
                 memory.count_by_buyer.pop(buyer, None)
-        memory.search_from.clear()
         self._rebuild_expiries()
 
     def _move_places(self, area: int, change: int) -> None:

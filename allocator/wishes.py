@@ -5,30 +5,52 @@ In a rush thousands ask for the same thing in the same words; `Wishes` makes tha
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
-from allocator.layout import Layout, Ranges
+from allocator.layout import Layout
 from store.wire import decode_want
-from store.words import Want
+from store.words import QUANTITY_MAX, Best, Choice, Want
 
 REMEMBERED_MAX = 20_000
 UNREADABLE = "unreadable"
 """Why a want is invalid that is not one. Its text does not go into the ledger: it may not even be JSON."""
 
 
+class Party(NamedTuple):
+    """A `Best` in numbers. `mask` has the blocks it describes."""
+
+    quantity: int
+    mask: int
+    accessible: int
+    apart: bool
+
+
+class Option(NamedTuple):
+    """A `Choice` in numbers."""
+
+    seats: tuple[int, ...]
+    parties: tuple[Party, ...]
+    areas: tuple[tuple[int, int], ...]
+    quantity: int
+    up_to: bool
+
+
 class Wish:
-    """A checked want. `reason` is empty, or says why it is invalid (then nothing else counts)."""
+    """A checked want: its options in the buyer's order. `reason` is empty, or says why it is invalid."""
 
-    __slots__ = ("areas", "best_filter", "best_quantity", "best_ranges", "quantity", "reason", "seats")
+    __slots__ = ("options", "reason", "seat")
 
-    def __init__(self, reason: str = "") -> None:
+    def __init__(self, reason: str = "", options: tuple[Option, ...] = ()) -> None:
         self.reason = reason
-        self.seats: tuple[int, ...] = ()
-        self.best_quantity = 0
-        self.best_filter: tuple[str | None, str | None] = (None, None)
-        self.best_ranges: Ranges = ()
-        self.areas: tuple[tuple[int, int], ...] = ()
-        self.quantity = 0
+        self.options = options
+        self.seat = -1
+        """The one seat that is all that is asked for, as nearly everyone does; -1 otherwise."""
+        if len(options) == 1:
+            seats, parties, areas, _, _ = options[0]
+            if len(seats) == 1 and not parties and not areas:
+                self.seat = seats[0]
 
 
 class Wishes:
@@ -58,40 +80,50 @@ class Wishes:
             return Wish(UNREADABLE)
 
 
+class _Invalid(Exception):
+    """Why."""
+
+
 def _resolve(want: Want, layout: Layout) -> Wish:
-    wish = Wish()
-    if len(want.seats) == 1 and want.best is None and not want.areas:  # what nearly everyone asks for
-        seat = layout.seat_by_guid.get(want.seats[0])
-        if seat is None:
-            return Wish("unknown_seat")
-        wish.seats, wish.quantity = (seat,), 1
-        return wish
-    if want.seats:
-        numbers = [layout.seat_by_guid.get(guid, -1) for guid in want.seats]
-        if -1 in numbers:
-            return Wish("unknown_seat")
-        if len(set(numbers)) < len(numbers):
-            return Wish("repeated_seat")
-        wish.seats = tuple(numbers)
-    if want.best is not None:
-        wish.best_filter = (want.best.section, want.best.category)
-        ranges = layout.ranges_by_filter.get(wish.best_filter)
-        if ranges is None:
-            return Wish(_what_is_unknown(want, layout))
-        wish.best_quantity, wish.best_ranges = want.best.quantity, ranges
-    if want.areas:
-        places = [(layout.area_by_guid.get(guid, -1), quantity) for guid, quantity in want.areas.items()]
-        if any(area == -1 for area, _ in places):
-            return Wish("unknown_area")
-        wish.areas = tuple(sorted(places))
-    wish.quantity = len(wish.seats) + wish.best_quantity + sum(quantity for _, quantity in wish.areas)
-    return wish if wish.quantity else Wish("nothing_asked_for")
+    if len(want.seats) == 1 and want.best is None and not want.areas and not want.fallbacks:
+        seat = layout.seat_by_guid.get(want.seats[0])  # what nearly everyone asks for
+        return Wish("unknown_seat") if seat is None else Wish("", (Option((seat,), (), (), 1, False),))
+    try:
+        return Wish("", tuple(_option(choice, layout) for choice in want.choices))
+    except _Invalid as invalid:
+        return Wish(str(invalid))
 
 
-def _what_is_unknown(want: Want, layout: Layout) -> str:
-    assert want.best is not None
-    if want.best.section is not None and (want.best.section, None) not in layout.ranges_by_filter:
+def _option(choice: Choice, layout: Layout) -> Option:
+    seats = tuple(layout.seat_by_guid.get(guid, -1) for guid in choice.seats)
+    if -1 in seats:
+        raise _Invalid("unknown_seat")
+    if len(set(seats)) < len(seats):
+        raise _Invalid("repeated_seat")
+    parties = tuple(_party(best, layout) for best in choice.parties)
+    areas = tuple(sorted((layout.area_by_guid.get(guid, -1), count) for guid, count in choice.areas.items()))
+    if areas and areas[0][0] == -1:
+        raise _Invalid("unknown_area")
+    quantity = len(seats) + sum(party.quantity for party in parties) + sum(count for _, count in areas)
+    if not quantity:
+        raise _Invalid("nothing_asked_for")
+    if quantity > QUANTITY_MAX:
+        raise _Invalid("too_many")
+    return Option(seats, parties, areas, quantity, choice.up_to)
+
+
+def _party(best: Best, layout: Layout) -> Party:
+    mask = layout.mask(best)
+    if not mask:
+        raise _Invalid(_what_is_unknown(best, layout))
+    if best.accessible > best.quantity:
+        raise _Invalid("more_accessible_than_asked_for")
+    return Party(best.quantity, mask, best.accessible, best.apart)
+
+
+def _what_is_unknown(best: Best, layout: Layout) -> str:
+    if best.section is not None and best.section not in layout.section_masks:
         return "unknown_section"
-    if want.best.category is not None and (None, want.best.category) not in layout.ranges_by_filter:
+    if best.category is not None and best.category not in layout.category_masks:
         return "unknown_category"
     return "no_such_seats"

@@ -74,4 +74,5 @@ class Seats:
 
 def refusable(want: Want, *, again: bool, undecided: int) -> bool:
     """Whether the gate may look at this request at all."""
-    return bool(want.seats) and not again and not undecided and want.best is None and not want.areas
+    more = want.best is not None or want.areas or want.up_to or want.fallbacks
+    return bool(want.seats) and not again and not undecided and not more

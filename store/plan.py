@@ -25,13 +25,13 @@ from msgspec import Struct
 from store.venues import checks
 from store.venues.checks import PlanError as PlanError
 from store.venues.checks import refuse_unless
+from store.words import PRICE_MINOR_MAX as PRICE_MINOR_MAX
 
 SEATS_MAX = 100_000
 SECTIONS_MAX = 1_000
 CATEGORIES_MAX = 100
 AREAS_MAX = 200
 AREA_CAPACITY_MAX = 5_000_000
-PRICE_MINOR_MAX = 1_000_000_000
 GUID_LENGTH_MAX = 64
 NAME_LENGTH_MAX = 100
 LABEL_LENGTH_MAX = 32
@@ -236,17 +236,56 @@ def _section_pitches(rows: Sequence[Sequence[Seat]]) -> dict[int, float]:
 
 def _runs(row: list[Seat], section_pitch: float) -> list[list[Seat]]:
     """Cuts a row in physical order at its aisles and where the category changes."""
-    steps = _steps(row)
-    pitch = median_low(steps) if steps else 0.0
-    if len(steps) < _STEPS_THAT_TELL_PITCH and section_pitch > 0:
-        pitch = min(pitch, section_pitch)
+    aisles = _aisles(row, section_pitch)
     runs = [[row[0]]]
-    for step, (before, seat) in zip(steps, pairwise(row), strict=True):
-        aisle = pitch > 0 and step > AISLE_RATIO * pitch
+    for aisle, (before, seat) in zip(aisles, pairwise(row), strict=True):
         if aisle or seat.category != before.category:
             runs.append([])
         runs[-1].append(seat)
     return runs
+
+
+def _aisles(row: Sequence[Seat], section_pitch: float) -> list[bool]:
+    """Whether an aisle follows each seat but the last."""
+    steps = _steps(row)
+    pitch = median_low(steps) if steps else 0.0
+    if len(steps) < _STEPS_THAT_TELL_PITCH and section_pitch > 0:
+        pitch = min(pitch, section_pitch)
+    return [pitch > 0 and step > AISLE_RATIO * pitch for step in steps]
+
+
+def rows(plan: Plan) -> list[range]:
+    """Each row's blocks, best row first: blocks that follow each other in one section, under one label."""
+    found: list[range] = []
+    for index, block in enumerate(plan.blocks):
+        seat, before = plan.seats[block.first], plan.seats[block.first - 1]
+        if index and (seat.section, seat.row) == (before.section, before.row):
+            found[-1] = range(found[-1].start, index + 1)
+        else:
+            found.append(range(index, index + 1))
+    return found
+
+
+def stretches(plan: Plan) -> list[range]:
+    """Blocks of a row with no aisle between them: what a single seat left free is single in."""
+    seats_of = {
+        row: plan.seats[plan.blocks[row.start].first : _end(plan.blocks[row.stop - 1])] for row in rows(plan)
+    }
+    pitches = _section_pitches(list(seats_of.values()))
+    found: list[range] = []
+    for row, seats in seats_of.items():
+        aisles = _aisles(seats, pitches.get(seats[0].section, 0.0))
+        start, first = row.start, plan.blocks[row.start].first
+        for index in row[1:]:
+            if aisles[plan.blocks[index].first - first - 1]:
+                found.append(range(start, index))
+                start = index
+        found.append(range(start, row.stop))
+    return found
+
+
+def _end(block: Block) -> int:
+    return block.first + block.length
 
 
 def check(plan: Plan) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from store.words import Arrival, Want
 
@@ -61,9 +62,14 @@ decode_published = msgspec.msgpack.Decoder(Published).decode
 
 
 def canonical_want(want: Want) -> bytes:
-    """The one text for this content: seats sorted, keys sorted, defaults left out."""
+    """The one text for this content: seats sorted, keys sorted, defaults left out. Parties and fallbacks keep
+    their order.
+    """
+    if want.fallbacks:
+        fallbacks = tuple([replace(one, seats=tuple(sorted(one.seats))) for one in want.fallbacks])
+        want = replace(want, fallbacks=fallbacks)
     if len(want.seats) > 1:
-        want = msgspec.structs.replace(want, seats=tuple(sorted(want.seats)))
+        want = replace(want, seats=tuple(sorted(want.seats)))
     return encode_want(want)
 
 

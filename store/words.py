@@ -23,6 +23,14 @@ Micros = NewType("Micros", int)
 
 QUANTITY_MAX = 50
 """Most seats or standing places one request may name; organisers set lower limits per buyer."""
+PRICE_MINOR_MAX = 1_000_000_000
+"""Highest price of a seat, in the currency's smallest unit."""
+PARTIES_MAX = 8
+"""Most parties of one choice that are seated apart from each other."""
+APART_MAX = 12
+"""Largest party that may be seated apart: the ways to part one grow with its size."""
+FALLBACKS_MAX = 8
+"""Most choices after the first."""
 REQUEST_BYTES_MAX = 16 * 1024
 """Largest body or frame a buyer may send."""
 BATCH_SIZE_MAX = 4096
@@ -90,22 +98,52 @@ class LedgerKind(StrEnum):
 ShortText = Annotated[str, Meta(min_length=1, max_length=64)]
 NameText = Annotated[str, Meta(min_length=1, max_length=100)]
 Quantity = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]
+Price = Annotated[int, Meta(ge=0, le=PRICE_MINOR_MAX)]
 
 
 class Best(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Best available: `quantity` neighbouring seats, the best ranked that are free."""
+    """Best available: `quantity` free seats beside each other, the best there are.
+
+    See `allocator.seating` for the ladder: leaving no single seat free, then leaving one, then apart.
+    """
 
     quantity: Quantity
     section: NameText | None = None
     category: NameText | None = None
+    price_min: Price | None = None
+    price_max: Price | None = None
+    """In the currency's smallest unit, both included."""
+    accessible: Annotated[int, Meta(ge=0, le=QUANTITY_MAX)] = 0
+    """How many of the party need an accessible place; companions' seats come with it."""
+    apart: bool = False
+    """The party may be parted where it cannot sit together: as few parts, as near as possible."""
 
 
-class Want(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a buyer asks for, all or nothing: named seats, best available, standing places."""
+class Choice(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Named seats, best available (one party, or several that need not sit together), standing places: all
+    or nothing, unless `up_to` says that fewer will do.
+    """
 
     seats: Annotated[tuple[ShortText, ...], Meta(max_length=QUANTITY_MAX)] = ()
-    best: Best | None = None
+    best: Best | Annotated[tuple[Best, ...], Meta(max_length=PARTIES_MAX)] | None = None
     areas: Annotated[dict[ShortText, Quantity], Meta(max_length=QUANTITY_MAX)] = {}
+    up_to: bool = False
+
+    @property
+    def parties(self) -> tuple[Best, ...]:
+        """`best` as a tuple."""
+        return () if self.best is None else (self.best,) if isinstance(self.best, Best) else self.best
+
+
+class Want(Choice, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a buyer asks for: a choice, and what will do instead, in this order, all decided in one go."""
+
+    fallbacks: Annotated[tuple[Choice, ...], Meta(max_length=FALLBACKS_MAX)] = ()
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """The first choice and the fallbacks."""
+        return (self, *self.fallbacks)
 
 
 class Policy(Struct, frozen=True, omit_defaults=False):

@@ -6,6 +6,7 @@ and notes where that cannot be: a seat given while somebody has it, a refusal th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,36 +135,61 @@ class Walker:
             self.walk.refusals.append(Refusal(row, free))
 
     def _free_for(self, want: dict[str, Any]) -> tuple[int, ...] | None:
-        """Seats that would have satisfied the want, or None when something in it was not to be had."""
-        holder, blocked = self.walk.holder, self._blocked
-        named = [self.seat_numbers.get(guid, -1) for guid in want.get("seats", ())]
-        if any(seat < 0 or seat in holder or seat in blocked for seat in named):
-            return None
-        for guid, quantity in want.get("areas", {}).items():
-            area = self.area_numbers.get(guid)
-            if area is None or self._area_free[area] < quantity:
-                return None
-        best = want.get("best")
-        if best is None:
-            return tuple(named)
-        together = self._run_of(best, set(named))
-        return None if together is None else (*named, *together)
+        """Seats that would have satisfied the want, or None when every choice lacked something."""
+        choices = (want, *want.get("fallbacks", ()))
+        return next((free for choice in choices if (free := self._free_for_choice(choice)) is not None), None)
 
-    def _run_of(self, best: dict[str, Any], but: set[int]) -> tuple[int, ...] | None:
-        plan, quantity = self._truth.plan, best["quantity"]
+    def _free_for_choice(self, choice: dict[str, Any]) -> tuple[int, ...] | None:
         holder, blocked = self.walk.holder, self._blocked
-        section, category = best.get("section"), best.get("category")
+        up_to = choice.get("up_to", False)
+        named = [self.seat_numbers.get(guid, -1) for guid in choice.get("seats", ())]
+        free = [seat for seat in named if seat >= 0 and seat not in holder and seat not in blocked]
+        if len(free) < len(named) and not up_to:
+            return None
+        places = 0
+        for guid, quantity in choice.get("areas", {}).items():
+            area = self.area_numbers.get(guid)
+            left = 0 if area is None else self._area_free[area]
+            if left < quantity and not up_to:
+                return None
+            places += min(left, quantity)
+        best = choice.get("best") or []
+        for party in best if isinstance(best, list) else [best]:
+            sizes = range(1 if up_to else party["quantity"], party["quantity"] + 1)
+            seats = next(
+                (run for size in sizes if (run := self._run_of(party, size, set(free))) is not None), None
+            )
+            if seats is None and not up_to:
+                return None
+            free += seats or ()
+        return tuple(free) if free or places else None
+
+    def _run_of(self, best: dict[str, Any], quantity: int, but: set[int]) -> tuple[int, ...] | None:
+        """Seats for a party, by the plan's order: whether there are any, not which are best."""
+        plan, found = self._truth.plan, []
+        low, high = best.get("price_min", 0), best.get("price_max", math.inf)
+        parted = best.get("apart", False)
+        if best.get("accessible", 0):
+            return None  # where they could sit is the replay's to judge
         for block in plan.blocks:
-            if section is not None and plan.sections[block.section].name != section:
+            category = plan.categories[block.category]
+            if best.get("section") not in (None, plan.sections[block.section].name):
                 continue
-            if category is not None and plan.categories[block.category].name != category:
+            if best.get("category") not in (None, category.name) or not low <= category.price_minor <= high:
                 continue
             run = 0
             for seat in range(block.first, block.first + block.length):
-                run = 0 if seat in holder or seat in blocked or seat in but else run + 1
+                run = run + 1 if self._is_open(seat) and seat not in but else 0
+                if run:
+                    found.append(seat)
                 if run == quantity:
                     return tuple(range(seat - quantity + 1, seat + 1))
-        return None
+        return tuple(found[:quantity]) if parted and len(found) >= quantity else None
+
+    def _is_open(self, seat: int) -> bool:
+        """Nobody has it, and it is not kept for who needs an accessible place."""
+        kept = self._truth.plan.seats[seat].accessible or self._truth.plan.seats[seat].companion
+        return not kept and seat not in self.walk.holder and seat not in self._blocked
 
 
 def told(row: LedgerRow) -> str:

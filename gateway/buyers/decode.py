@@ -14,7 +14,18 @@ from msgspec import Meta, Struct
 
 from gateway.problems import TooLarge
 from store.errors import BadRequest
-from store.words import REQUEST_BYTES_MAX, Best, Quantity, ShortText, Want
+from store.words import (
+    APART_MAX,
+    FALLBACKS_MAX,
+    PARTIES_MAX,
+    QUANTITY_MAX,
+    REQUEST_BYTES_MAX,
+    Best,
+    Choice,
+    Quantity,
+    ShortText,
+    Want,
+)
 
 RESUME_MAX = 100
 TOKEN_LENGTH_MAX = 4096
@@ -44,9 +55,11 @@ class Request(Frame, frozen=True, tag="request"):
     """A `Want` with its key; `again` says it may have been asked before."""
 
     id: RequestId
-    seats: Annotated[tuple[ShortText, ...], Meta(max_length=50)] = ()
-    best: Best | None = None
-    areas: Annotated[dict[ShortText, Quantity], Meta(max_length=50)] = {}
+    seats: Annotated[tuple[ShortText, ...], Meta(max_length=QUANTITY_MAX)] = ()
+    best: Best | Annotated[tuple[Best, ...], Meta(max_length=PARTIES_MAX)] | None = None
+    areas: Annotated[dict[ShortText, Quantity], Meta(max_length=QUANTITY_MAX)] = {}
+    up_to: bool = False
+    fallbacks: Annotated[tuple[Choice, ...], Meta(max_length=FALLBACKS_MAX)] = ()
     again: bool = False
 
 
@@ -94,7 +107,7 @@ def id_in(text: str) -> str | None:
 
 def want_of(frame: Request) -> Want:
     """What a `request` frame asks for; raises `BadRequest` as `request_from_json`."""
-    return check(Want(frame.seats, frame.best, frame.areas))
+    return check(Want(frame.seats, frame.best, frame.areas, frame.up_to, frame.fallbacks))
 
 
 def request_from_json(body: bytes) -> Want:
@@ -109,23 +122,42 @@ def request_from_json(body: bytes) -> Want:
 
 
 def check(want: Want) -> Want:
-    """Something is asked for, and no seat twice."""
-    seats = want.seats
-    if not seats and want.best is None and not want.areas:
-        raise BadRequest("nothing_asked", "Ask for seats, best or areas.")
+    """Every choice asks for something, for no seat twice, and for nothing that contradicts itself."""
+    _check_choice(want)
+    for fallback in want.fallbacks:
+        _check_choice(fallback)
+    return want
+
+
+def _check_choice(choice: Choice) -> None:
+    seats = choice.seats
+    if len(seats) == 1 and choice.best is None and not choice.areas:
+        return
     if len(seats) > 1 and len(set(seats)) != len(seats):
         raise BadRequest("seat_twice", "A seat can be named once.")
-    return want
+    quantity = len(seats) + sum([best.quantity for best in choice.parties]) + sum(choice.areas.values())
+    if not quantity:
+        raise BadRequest("nothing_asked", "Ask for seats, best or areas, in every fallback too.")
+    if quantity > QUANTITY_MAX:
+        raise BadRequest("too_many_asked", f"Ask for at most {QUANTITY_MAX} seats and places at a time.")
+    for best in choice.parties:
+        if best.accessible > best.quantity:
+            raise BadRequest("too_many_accessible", "`accessible` counts some of the party's `quantity`.")
+        if best.apart and best.quantity > APART_MAX:
+            raise BadRequest("too_large_apart", f"A party of at most {APART_MAX} can be seated apart.")
+        if best.price_min is not None and best.price_max is not None and best.price_min > best.price_max:
+            raise BadRequest("prices_crossed", "`price_min` is above `price_max`: no seat costs that.")
 
 
 def request_schema() -> tuple[dict[str, Any], dict[str, Any]]:
     """(JSON Schema of a POST's body, the components it refers to); says all that `request_from_json` does."""
     (schema,), components = msgspec.json.schema_components([Want], ref_template="#/components/schemas/{name}")
-    want = components["Want"]
-    want["properties"]["seats"]["uniqueItems"] = True
-    want["anyOf"] = [
-        {"required": ["seats"], "properties": {"seats": {"minItems": 1}}},
-        {"required": ["best"], "properties": {"best": {"type": "object"}}},
-        {"required": ["areas"], "properties": {"areas": {"minProperties": 1}}},
-    ]
+    for choice in (components["Want"], components["Choice"]):
+        choice["properties"]["seats"]["uniqueItems"] = True
+        choice["anyOf"] = [
+            {"required": ["seats"], "properties": {"seats": {"minItems": 1}}},
+            {"required": ["best"], "properties": {"best": {"type": "object"}}},
+            {"required": ["best"], "properties": {"best": {"type": "array", "minItems": 1}}},
+            {"required": ["areas"], "properties": {"areas": {"minProperties": 1}}},
+        ]
     return schema, components

@@ -11,56 +11,74 @@ from hypothesis import strategies as st
 
 from store.plan import Area, Category, Plan, Seat, Section, number
 from store.wire import canonical_want
-from store.words import Best, Want
+from store.words import Best, Choice, Want
 
 CATEGORIES = ("Gold", "Silver")
+PRICES = (9_000, 5_000)
 SECTIONS = ("Stalls", "Circle")
 
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """Up to five rows of up to three blocks between aisles, in one or two sections and categories."""
+    """Up to five rows of up to three groups of seats, in up to two sections and categories; some with an
+    aisle between them, some seats accessible or a companion's, the stage anywhere before them.
+    """
     seats: list[Seat] = []
-    blocks = st.lists(st.integers(1, 5), min_size=1, max_size=3)
-    rows = draw(st.lists(st.tuples(st.integers(0, 1), blocks), max_size=5))
+    groups = st.lists(st.tuples(st.integers(1, 6), st.booleans()), min_size=1, max_size=3)
+    rows = draw(st.lists(st.tuples(st.integers(0, 1), groups), max_size=5))
+    kinds = st.sampled_from(((False, False),) * 12 + ((True, False), (False, True)))
     for row, (section, lengths) in enumerate(rows):
         x = 0.0
-        for length in lengths:
+        for length, aisle in lengths:
             category = draw(st.integers(0, 1))
             for _ in range(length):
+                name = str(len(seats))
                 seats.append(
-                    Seat(f"{row}-{len(seats)}", section, str(row), str(len(seats)), category, x, row + 1.0)
+                    Seat(f"{row}-{name}", section, str(row), name, category, x, row + 1.0, *draw(kinds))
                 )
                 x += 1.0
-            x += 3.0
+            x += 3.0 if aisle else 0.0
     least = 0 if seats else 1
     capacities = draw(st.lists(st.integers(1, 8), min_size=least, max_size=2))
     areas = [Area(f"area-{n}", f"Area {n}", 0, size, 0, 0, 1, 1) for n, size in enumerate(capacities)]
-    categories = [Category(name, 1000, "EUR", "#888888") for name in CATEGORIES]
+    categories = [
+        Category(name, price, "EUR", "#888888") for name, price in zip(CATEGORIES, PRICES, strict=True)
+    ]
     sections = [Section(name) for name in SECTIONS]
-    return number("P", "EUR", categories, sections, seats, areas, focal=(2.0, 0.0), size=(20.0, 10.0))
+    focal = (draw(st.sampled_from((2.0, 0.0, 5.25))), 0.0)
+    return number("P", "EUR", categories, sections, seats, areas, focal=focal, size=(20.0, 10.0))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    seats: tuple[int, ...]
+    best: Best | tuple[Best, ...] | None
+    areas: tuple[tuple[int, int], ...]
+    up_to: bool
+
+    def choice(self, plan: Plan) -> Choice:
+        """Seat numbers just above the plan's are unknown seats."""
+        guids = [*(seat.guid for seat in plan.seats), "nowhere"]
+        areas = [*(area.guid for area in plan.areas), "no-area"]
+        return Choice(
+            tuple(guids[seat % len(guids)] for seat in self.seats),
+            self.best,
+            {areas[area % len(areas)]: places for area, places in self.areas},
+            self.up_to,
+        )
 
 
 @dataclass(frozen=True)
 class Asked:
     buyer: int
-    seats: tuple[int, ...]
-    best: int
-    section: str | None
-    category: str | None
-    areas: tuple[tuple[int, int], ...]
+    chosen: Chosen
+    fallbacks: tuple[Chosen, ...]
     conflict: bool
 
     def want(self, plan: Plan) -> Want:
-        """Seat numbers just above the plan's are unknown seats."""
-        guids = [*(seat.guid for seat in plan.seats), "nowhere"]
-        areas = [*(area.guid for area in plan.areas), "no-area"]
-        best = Best(self.best, self.section, self.category) if self.best else None
-        return Want(
-            tuple(guids[seat % len(guids)] for seat in self.seats),
-            best,
-            {areas[area % len(areas)]: places for area, places in self.areas},
-        )
+        first = self.chosen.choice(plan)
+        fallbacks = tuple(chosen.choice(plan) for chosen in self.fallbacks)
+        return Want(first.seats, first.best, first.areas, first.up_to, fallbacks)
 
     def text(self, plan: Plan) -> str:
         return canonical_want(self.want(plan)).decode()
@@ -85,14 +103,28 @@ def _rarely(least: int, often: int, most: int) -> st.SearchStrategy[int]:
     return st.integers(least, often) | st.integers(least, most)
 
 
+bests: st.SearchStrategy[Best] = st.builds(
+    Best,
+    quantity=_rarely(1, 4, 8),
+    section=st.none() | st.sampled_from((*SECTIONS, *SECTIONS, "Attic")),
+    category=st.none() | st.sampled_from((*CATEGORIES, *CATEGORIES, "Paper")),
+    price_min=st.none() | st.sampled_from((0, *PRICES, 9_999)),
+    price_max=st.none() | st.sampled_from((*PRICES, 9_999)),
+    accessible=_rarely(0, 0, 2),
+    apart=st.booleans(),
+)
+chosen: st.SearchStrategy[Chosen] = st.builds(
+    Chosen,
+    seats=st.just(()) | st.lists(st.integers(0, 60), max_size=3).map(tuple),
+    best=st.none() | bests | st.lists(bests, max_size=2).map(tuple),
+    areas=st.just(()) | st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4)), max_size=2).map(tuple),
+    up_to=st.booleans(),
+)
 asked: st.SearchStrategy[Asked] = st.builds(
     Asked,
     buyer=st.integers(0, 4),
-    seats=st.just(()) | st.lists(st.integers(0, 60), max_size=3).map(tuple),
-    best=_rarely(0, 3, 6),
-    section=st.none() | st.sampled_from((*SECTIONS, "Attic")),
-    category=st.none() | st.sampled_from((*CATEGORIES, "Paper")),
-    areas=st.just(()) | st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4)), max_size=2).map(tuple),
+    chosen=chosen,
+    fallbacks=st.just(()) | st.lists(chosen, max_size=2).map(tuple),
     conflict=st.sampled_from((False,) * 9 + (True,)),
 )
 changed: st.SearchStrategy[Changed] = st.builds(

@@ -21,6 +21,7 @@ from allocator.lease import Owned
 from allocator.load import load_keys, load_layout, load_memory
 from allocator.loop import BatchLoop
 from allocator.memory import Memory
+from allocator.seating import Seating
 from allocator.truth import PostgresTruth
 from store import holds
 from store.database import connect
@@ -77,7 +78,7 @@ def seats(*guids: str) -> Want:
     return Want(seats=guids)
 
 
-def best(quantity: int, **described: str) -> Want:
+def best(quantity: int, **described: Any) -> Want:
     return Want(best=Best(quantity, **described))
 
 
@@ -89,7 +90,8 @@ def snapshot(memory: Memory) -> dict[str, Any]:
         "batch_time": memory.batch_time,
         "count_by_buyer": dict(memory.count_by_buyer),
         "expiries": _as_seen(memory),
-        "free": bytes(memory.free),
+        "free": bytes(memory.seating.free),
+        "runs": _runs(memory),
         "hold_of": list(memory.hold_of),
         "holds": {
             hold_id: (hold.buyer, hold.seats, hold.areas, hold.expires_at)
@@ -99,9 +101,19 @@ def snapshot(memory: Memory) -> dict[str, Any]:
         "reflected": memory.reflected,
         "seats_free": memory.seats_free,
     }
-    left_out = {"layout", "search_from"}  # never changes; never changes an answer (test_decide)
-    assert looked_at.keys() | left_out == set(Memory.__slots__), "a new slot must be compared too"
+    seen = (looked_at.keys() - {"free", "runs"}) | {"seating", "layout"}  # the layout never changes
+    assert seen == set(Memory.__slots__), "a new slot must be compared too"
     return looked_at
+
+
+def _runs(memory: Memory) -> tuple[list[int], list[int]]:
+    """Which blocks seat how many, as kept; and they are what is found by looking at every block anew."""
+    kept, anew = memory.seating, Seating(memory.layout)
+    anew.free[:] = kept.free
+    kept.refresh()
+    anew.refresh()
+    assert (kept.fits, kept.leaving_none) == (anew.fits, anew.leaving_none), "what is kept of runs is true"
+    return list(kept.fits), list(kept.leaving_none)
 
 
 def _as_seen(memory: Memory) -> list[tuple[int, int]]:

@@ -13,7 +13,8 @@ import msgspec
 
 from store.plan import Plan
 from store.wire import decode_want
-from store.words import EventState, Policy, Want
+from store.words import Best, Choice, EventState, Policy, Want
+from tests.allocator.ladder import Ladder
 
 Answer = tuple[str, str, dict[str, Any]]
 """(kind, outcome, result)"""
@@ -54,6 +55,10 @@ class Reference:
     plan: Plan
     policy: Policy
     holds: list[ReferenceHold] = field(default_factory=list)
+    ladder: Ladder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ladder = Ladder(self.plan)
 
     def running(self, *states: str) -> list[ReferenceHold]:
         return [hold for hold in self.holds if hold.state in (states or ("active", "paid"))]
@@ -114,75 +119,128 @@ class Reference:
             return "invalid", {"reason": reason}
         if self.policy.state is not EventState.OPEN:
             return "closed", {"reason": f"event_{self.policy.state.value}"}
+        refusals = []
+        for number, choice in enumerate(want.choices):
+            outcome, result = self._choose(ask.buyer, choice)
+            if outcome != "held":
+                refusals.append((outcome, result))
+                continue
+            seats, areas = result.pop("chosen")
+            self.holds.append(ReferenceHold(hold_id, ask.buyer, seats, areas, expires_at))
+            return "held", {
+                "hold": str(hold_id),
+                "seats": [self.plan.seats[seat].guid for seat in seats],
+                "areas": {self.plan.areas[area].guid: places for area, places in areas.items()},
+                "expires_at": expires_at // 1000,
+                **result,
+                **({"choice": number} if number else {}),
+            }
+        limited = [refusal for refusal in refusals if refusal[0] == "limit_reached"]
+        return (limited or refusals)[0]
+
+    def _choose(self, buyer: str, choice: Choice) -> tuple[str, dict[str, Any]]:
+        """An outcome and its result; of `held` the seats and areas as `chosen`."""
         numbers = {seat.guid: number for number, seat in enumerate(self.plan.seats)}
+        named = [numbers[guid] for guid in choice.seats]
         areas = {
-            number: want.areas[area.guid]
-            for number, area in enumerate(self.plan.areas)
-            if area.guid in want.areas
+            n: choice.areas[area.guid] for n, area in enumerate(self.plan.areas) if area.guid in choice.areas
         }
-        seats = [numbers[guid] for guid in want.seats]
-        taken = [guid for guid in want.seats if numbers[guid] in self.taken_seats()]
-        if taken:
-            return "taken", {"taken": taken}
-        best = want.best.quantity if want.best is not None else 0
-        quantity = len(seats) + best + sum(areas.values())
+        parties = sum(best.quantity for best in choice.parties)
         limit = self.policy.seats_per_buyer_max
-        if self.count_of(ask.buyer) + quantity > limit:
-            return "limit_reached", {"reason": "limit", "limit": limit}
-        for area, places in areas.items():
-            if self.places_free(area) < places:
-                return "sold_out", {"reason": "area_full", "free": self.places_free(area)}
-        if best:
-            together = self.best_together(want, seats)
-            if together is None:
-                return "sold_out", {"reason": "none_together"}
-            seats = seats + together
-        self.holds.append(ReferenceHold(hold_id, ask.buyer, seats, areas, expires_at))
-        return "held", {
-            "hold": str(hold_id),
-            "seats": [self.plan.seats[seat].guid for seat in seats],
-            "areas": {self.plan.areas[area].guid: places for area, places in areas.items()},
-            "expires_at": expires_at // 1000,
+        left = limit - self.count_of(buyer)
+        over = "limit_reached", {"reason": "limit", "limit": limit}
+        gone = self.taken_seats()
+        if choice.up_to:
+            if left <= 0:
+                return over
+            named = [seat for seat in named if seat not in gone][:left]
+        elif gone & set(named):
+            return "taken", self._taken(named)
+        elif len(named) + parties + sum(areas.values()) > left:
+            return over
+        if not choice.up_to:
+            for area, places in areas.items():
+                if self.places_free(area) < places:
+                    return "sold_out", {"reason": "area_full", "free": self.places_free(area)}
+        seats, step = self._seat_parties(choice, named, left)
+        if step is None:
+            return "sold_out", seats
+        if choice.up_to:
+            left -= len(seats)
+            given = {}
+            for area, places in areas.items():
+                given[area] = min(places, self.places_free(area), left)
+                left -= given[area]
+            areas = {area: places for area, places in given.items() if places}
+            if not seats and not areas:
+                return self._nothing(choice, numbers)
+        return "held", {"chosen": (seats, areas), **({"step": step} if choice.parties else {})}
+
+    def _seat_parties(self, choice: Choice, named: list[int], left: int) -> tuple[Any, str | None]:
+        """(seats, step), or (why not, None)."""
+        seats, steps = list(named), ["together"]
+        order = ["together", "together_leaving_one", "apart"]
+
+        def free(seat: int) -> bool:
+            return seat not in self.taken_seats() and seat not in seats
+
+        for best in choice.parties:
+            most = min(best.quantity, left - len(seats))
+            sizes = range(most, 0, -1) if choice.up_to else [best.quantity]
+            found = next((f for size in sizes if (f := self.ladder.party(best, size, free))), None)
+            if found is not None:
+                seats += found[0]
+                steps.append(found[1])
+            elif not choice.up_to:
+                return {"reason": "none_together", "largest": self._largest(best, seats)}, None
+        return seats, max(steps, key=order.index)
+
+    def _nothing(self, choice: Choice, numbers: dict[str, int]) -> tuple[str, dict[str, Any]]:
+        if choice.parties:
+            return "sold_out", {"reason": "none_together", "largest": self._largest(choice.parties[0])}
+        area = next((n for n, area in enumerate(self.plan.areas) if area.guid in choice.areas), None)
+        if area is not None:
+            return "sold_out", {"reason": "area_full", "free": self.places_free(area)}
+        return "taken", self._taken([numbers[guid] for guid in choice.seats])
+
+    def _largest(self, best: Best, but: Sequence[int] = ()) -> int:
+        gone = self.taken_seats() | set(but)
+        return self.ladder.largest(best, best.quantity, lambda seat: seat not in gone)
+
+    def _taken(self, named: list[int]) -> dict[str, Any]:
+        gone = self.taken_seats()
+        groups = self.ladder.instead(named[0], len(named), lambda seat: seat not in gone)
+        guid = [seat.guid for seat in self.plan.seats]
+        return {
+            "taken": [guid[seat] for seat in named if seat in gone],
+            "instead": [[guid[seat] for seat in group] for group in groups],
         }
-
-    def best_together(self, want: Want, but: Sequence[int]) -> list[int] | None:
-        """The first free neighbours in the plan's order, block by block."""
-        assert want.best is not None
-        taken = self.taken_seats() | set(but)
-        for block in self._blocks(want):
-            for first in range(block.first, block.first + block.length - want.best.quantity + 1):
-                seats = list(range(first, first + want.best.quantity))
-                if not taken & set(seats):
-                    return seats
-        return None
-
-    def _blocks(self, want: Want) -> list[Any]:
-        assert want.best is not None
-        section, category = want.best.section, want.best.category
-        return [
-            block
-            for block in self.plan.blocks
-            if section in (None, self.plan.sections[block.section].name)
-            and category in (None, self.plan.categories[block.category].name)
-        ]
 
     def _why_invalid(self, want: Want) -> str:
+        return next((reason for choice in want.choices if (reason := self._why_choice_invalid(choice))), "")
+
+    def _why_choice_invalid(self, choice: Choice) -> str:
         guids = {seat.guid for seat in self.plan.seats}
-        if any(guid not in guids for guid in want.seats):
+        if any(guid not in guids for guid in choice.seats):
             return "unknown_seat"
-        if len(set(want.seats)) < len(want.seats):
+        if len(set(choice.seats)) < len(choice.seats):
             return "repeated_seat"
-        if want.best is not None and not self._blocks(want):
-            used_sections = {self.plan.sections[block.section].name for block in self.plan.blocks}
-            used_categories = {self.plan.categories[block.category].name for block in self.plan.blocks}
-            if want.best.section not in used_sections | {None}:
-                return "unknown_section"
-            return (
-                "unknown_category" if want.best.category not in used_categories | {None} else "no_such_seats"
-            )
-        if any(guid not in {area.guid for area in self.plan.areas} for guid in want.areas):
+        for best in choice.parties:
+            if not self.ladder.described(best):
+                used_sections = {self.plan.sections[block.section].name for block in self.plan.blocks}
+                used_categories = {self.plan.categories[block.category].name for block in self.plan.blocks}
+                if best.section not in used_sections | {None}:
+                    return "unknown_section"
+                known = best.category in used_categories | {None}
+                return "no_such_seats" if known else "unknown_category"
+            if best.accessible > best.quantity:
+                return "more_accessible_than_asked_for"
+        if any(guid not in {area.guid for area in self.plan.areas} for guid in choice.areas):
             return "unknown_area"
-        return "" if want.seats or want.best or want.areas else "nothing_asked_for"
+        quantity = (
+            len(choice.seats) + sum(best.quantity for best in choice.parties) + sum(choice.areas.values())
+        )
+        return "too_many" if quantity > 50 else "" if quantity else "nothing_asked_for"
 
 
 def in_plain(rows: Sequence[Any]) -> list[Answer]:

@@ -56,9 +56,9 @@ def test_requests_are_decided_in_the_order_of_the_stream_and_markers_and_pokes_a
     entries = raw(entry("ann", "r1", A1), entry("bob", "r1", A2))
     between: list[RawEntry] = [(b"9-0", [CREATED, b"1"]), entries[0], (b"10-5", [POKE, b"1"]), entries[1]]
     batch = sort(between)
-    assert [(ask.arrival, ask.buyer, ask.wish.seats) for ask in batch.asks] == [
-        ("10-0", "ann", (0,)),
-        ("11-0", "bob", (1,)),
+    assert [(ask.arrival, ask.buyer, ask.wish.seat) for ask in batch.asks] == [
+        ("10-0", "ann", 0),
+        ("11-0", "bob", 1),
     ]
     assert batch.gateways == ["g1", "g1"]
     assert was_created(between)
@@ -122,9 +122,9 @@ def test_of_one_key_asked_again_the_earliest_arrival_is_decided():
     batch = sort(
         raw(entry("ann", "r1", A2), entry("ann", "r1", A1, first_arrival="3-1", gateway="g2"), start=100)
     )
-    assert [(ask.arrival, ask.wish.seats, ask.conflict) for ask in batch.asks] == [
-        ("3-1", (0,), False),
-        ("100-0", (1,), True),
+    assert [(ask.arrival, ask.wish.seat, ask.conflict) for ask in batch.asks] == [
+        ("3-1", 0, False),
+        ("100-0", 1, True),
     ]
 
 

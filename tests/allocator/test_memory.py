@@ -39,7 +39,6 @@ def test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change():
     assert memory.due(10_000) is not None
     overlay.discard()
     assert snapshot(memory) == before
-    assert memory.search_from == {}
 
 
 def test_a_kept_batch_is_memory_with_its_number_and_time():

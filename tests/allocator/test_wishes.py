@@ -21,10 +21,22 @@ def read(text: bytes) -> wishes.Wish:
 def test_seats_best_and_places_become_numbers_and_a_quantity():
     wish = read(b'{"seats":["A-2","A-1"],"best":{"quantity":3,"category":"Silver"},"areas":{"floor":4}}')
     assert wish.reason == ""
-    assert wish.seats == (1, 0)
-    assert (wish.best_quantity, wish.best_filter) == (3, (None, "Silver"))
-    assert wish.areas == ((0, 4),)
-    assert wish.quantity == 9
+    (option,) = wish.options
+    assert option.seats == (1, 0)
+    (party,) = option.parties
+    assert (party.quantity, party.mask, party.accessible, party.apart) == (3, 0b1110, 0, False)
+    assert option.areas == ((0, 4),)
+    assert (option.quantity, option.up_to) == (9, False)
+    assert wish.seat == -1
+
+
+def test_what_will_do_instead_is_an_option_of_its_own_and_one_seat_is_known_as_such():
+    wish = read(b'{"best":[{"quantity":2},{"quantity":1}],"fallbacks":[{"seats":["A-1"],"up_to":true}]}')
+    first, second = wish.options
+    assert [party.quantity for party in first.parties] == [2, 1]
+    assert (second.seats, second.up_to) == ((0,), True)
+    assert wish.seat == -1, "there is more than one way to serve it"
+    assert read(b'{"seats":["A-3"]}').seat == 2
 
 
 @pytest.mark.parametrize(
@@ -37,6 +49,18 @@ def test_seats_best_and_places_become_numbers_and_a_quantity():
         (b'{"best":{"quantity":1,"category":"Paper"}}', "unknown_category"),
         (b"{}", "nothing_asked_for"),
         (b'{"seats":[]}', "nothing_asked_for"),
+        (b'{"best":{"quantity":1},"fallbacks":[{"seats":["Z-1"]}]}', "unknown_seat"),
+        (b'{"best":{"quantity":1},"fallbacks":[{}]}', "nothing_asked_for"),
+        (b'{"best":[]}', "nothing_asked_for"),
+        (b'{"best":{"quantity":2,"accessible":3}}', "more_accessible_than_asked_for"),
+        (b'{"best":{"quantity":1,"price_min":1,"price_max":4999}}', "no_such_seats"),
+        (b'{"best":{"quantity":1,"price_max":-1}}', "unreadable"),
+        (b'{"best":[{"quantity":26},{"quantity":25}]}', "too_many"),
+        (b'{"best":[' + b",".join([b'{"quantity":1}'] * 9) + b"]}", "unreadable"),
+        (
+            b'{"best":{"quantity":1},"fallbacks":[' + b",".join([b'{"areas":{"floor":1}}'] * 9) + b"]}",
+            "unreadable",
+        ),
         (b'{"best":{"quantity":0}}', "unreadable"),
         (b'{"best":{"quantity":51}}', "unreadable"),
         (b'{"seats":"A-1"}', "unreadable"),
@@ -76,9 +100,9 @@ def test_reading_never_raises(text):
 )
 def test_every_canonical_want_of_what_there_is_can_be_read(want):
     wish = read(canonical_want(want))
-    assert wish.reason == ("" if want != Want() else "nothing_asked_for")
-    best = want.best.quantity if want.best is not None else 0
-    assert wish.quantity == len(want.seats) + best + sum(want.areas.values())
+    quantity = len(want.seats) + sum(best.quantity for best in want.parties) + sum(want.areas.values())
+    assert wish.reason == ("nothing_asked_for" if not quantity else "too_many" if quantity > 50 else "")
+    assert not wish.options or wish.options[0].quantity == quantity
 
 
 def test_equal_texts_are_read_once_and_what_is_remembered_is_bounded(monkeypatch):
@@ -87,5 +111,5 @@ def test_equal_texts_are_read_once_and_what_is_remembered_is_bounded(monkeypatch
     monkeypatch.setattr(wishes, "REMEMBERED_MAX", 3)
     first = reader.read(b'{"seats":["A-1"]}')
     for n in range(2, 8):
-        assert reader.read(b'{"seats":["A-%d"]}' % n).seats == (n - 1,)
+        assert reader.read(b'{"seats":["A-%d"]}' % n).seat == n - 1
     assert reader.read(b'{"seats":["A-1"]}') is not first

@@ -49,7 +49,7 @@ def test_reading_never_raises_and_never_drops():
         assert len(arrived.asks) == len(arrived.gateways) == len(raws)
         for ask in arrived.asks:
             json.loads(ask.want)  # the ledger keeps it as JSON
-            assert ask.wish.reason or ask.wish.quantity
+            assert ask.wish.reason or all(option.quantity for option in ask.wish.options)
         for again in undecided(read, lambda keys: {}):
             assert decode_entry(again).first_arrival
 

@@ -23,9 +23,7 @@ def load_memory(database: Database, layout: Layout) -> tuple[Memory, Cursor]:
     memory.batch_no, memory.batch_time = cursor.batch_no, cursor.batch_time
     for seat, (state, hold_id) in rows["seat"].items():
         if state != "available":
-            memory.hold_of[seat] = BLOCKED if hold_id is None else hold_id
-            memory.free[layout.slot_of[seat]] = 0
-            memory.seats_free -= 1
+            memory.take(seat, BLOCKED if hold_id is None else hold_id)
     _holds(database, memory)
     for area, row in rows["area"].items():
         memory.areas_free[area] = row.capacity - row.held - row.sold - row.blocked

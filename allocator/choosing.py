@@ -1,0 +1,146 @@
+"""What of an option can be had: its seats and places, or why not. Changes nothing."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from allocator.memory import Memory
+from allocator.seating import Step
+from allocator.wishes import Option, Party
+from store.words import Outcome
+
+
+class Chosen(NamedTuple):
+    """What an option gives. `step` is how far down the ladder the last placed party had to go."""
+
+    seats: tuple[int, ...]
+    areas: tuple[tuple[int, int], ...]
+    step: Step | None
+
+
+class Refused(NamedTuple):
+    """Why an option gives nothing: an outcome and its result, JSON."""
+
+    outcome: Outcome
+    result: str
+
+
+def choose(memory: Memory, option: Option, left: int) -> Chosen | Refused:
+    """Decide one option for a buyer who may have `left` more seats and places."""
+    if option.up_to:
+        return _up_to(memory, option, left)
+    for seat in option.seats:
+        if memory.hold_of[seat]:
+            return Refused(Outcome.TAKEN, taken(memory, option.seats))
+    if option.quantity > left:
+        return _over_the_limit(memory)
+    for area, quantity in option.areas:
+        if memory.areas_free[area] < quantity:
+            return _area_full(memory, area)
+    if not option.parties:
+        return Chosen(option.seats, option.areas, None)
+    return _seated(memory, option, list(option.seats), option.quantity)
+
+
+def _up_to(memory: Memory, option: Option, left: int) -> Chosen | Refused:
+    """As much of the option as there is: named seats first, then parties, then places."""
+    if left <= 0:
+        return _over_the_limit(memory)
+    named = [seat for seat in option.seats if not memory.hold_of[seat]][:left]
+    found = _seated(memory, option, named, left)
+    if isinstance(found, Refused):
+        return found
+    left -= len(found.seats)
+    areas: list[tuple[int, int]] = []
+    for area, quantity in option.areas:
+        quantity = min(quantity, memory.areas_free[area], left)
+        if quantity:
+            areas.append((area, quantity))
+            left -= quantity
+    if found.seats or areas:
+        return found._replace(areas=tuple(areas))
+    if option.parties:
+        return _none_together(memory, option.parties[0])
+    return (
+        _area_full(memory, option.areas[0][0])
+        if option.areas
+        else Refused(Outcome.TAKEN, taken(memory, option.seats))
+    )
+
+
+def _seated(memory: Memory, option: Option, seats: list[int], left: int) -> Chosen | Refused:
+    """`seats` and those of all parties, at most `left`; what one party got is taken for the next."""
+    seating, steps = memory.seating, list(Step)
+    hidden = list(seats)
+    seating.hide(hidden)
+    last = Step.TOGETHER
+    try:
+        for party in option.parties:
+            found = None
+            for quantity in range(min(party.quantity, left - len(seats)), 0, -1):
+                found = _party(memory, party, quantity, hidden)
+                if found is not None or not option.up_to:
+                    break
+            if found is not None:
+                part, step = found
+                seats += part
+                last = max(last, step, key=steps.index)
+                seating.hide(part)
+                hidden += part
+            elif not option.up_to:
+                return _none_together(memory, party)
+    finally:
+        seating.show(hidden)
+    return Chosen(tuple(seats), option.areas, last if option.parties else None)
+
+
+def _party(memory: Memory, party: Party, quantity: int, but: list[int]) -> tuple[list[int], Step] | None:
+    seating = memory.seating
+    if party.accessible:
+        return _accessible(memory, party, quantity, but)
+    found = seating.together(party.mask, quantity)
+    if found is None and party.apart:
+        apart = seating.apart(party.mask, quantity)
+        return None if apart is None else (apart, Step.APART)
+    return found
+
+
+def _accessible(memory: Memory, party: Party, quantity: int, but: list[int]) -> tuple[list[int], Step] | None:
+    """Together; else, where that is allowed, everyone who needs it with an even share of the company."""
+    accessible = min(party.accessible, quantity)
+    with_accessible = memory.seating.with_accessible
+    seats = with_accessible(memory.hold_of, but, party.mask, quantity, accessible)
+    if seats is not None:
+        return seats, Step.TOGETHER
+    if not party.apart or accessible == 1:
+        return None
+    even, more = divmod(quantity, accessible)
+    placed: list[int] = []
+    for size in [even + 1] * more + [even] * (accessible - more):
+        part = with_accessible(memory.hold_of, but + placed, party.mask, size, 1)
+        if part is None:
+            return None
+        placed += part
+    return placed, Step.APART
+
+
+def taken(memory: Memory, seats: tuple[int, ...]) -> str:
+    """The result for who named seats that are gone: which, and what is free of the same size near them."""
+    seat_json = memory.layout.seat_json
+    gone = ",".join([seat_json[seat] for seat in seats if memory.hold_of[seat]])
+    return f'{{"taken":[{gone}],"instead":{memory.seating.instead(seats[0], len(seats))}}}'
+
+
+def _over_the_limit(memory: Memory) -> Refused:
+    limit = memory.policy.seats_per_buyer_max
+    return Refused(Outcome.LIMIT_REACHED, f'{{"reason":"limit","limit":{limit}}}')
+
+
+def _area_full(memory: Memory, area: int) -> Refused:
+    return Refused(Outcome.SOLD_OUT, f'{{"reason":"area_full","free":{memory.areas_free[area]}}}')
+
+
+def _none_together(memory: Memory, party: Party) -> Refused:
+    """With the largest party that still finds seats together."""
+    largest = memory.seating.largest(party.mask, party.quantity)
+    return Refused(Outcome.SOLD_OUT, f'{{"reason":"none_together","largest":{largest}}}')

@@ -1,0 +1,301 @@
+"""Which free seats a party gets.
+
+The ladder, one step after the other over all blocks that were described:
+1. *together*: neighbours in one block, leaving no single seat free beside them,
+2. *together_leaving_one*: neighbours in one block,
+3. *apart*, where the party allows it: as few parts as possible, nobody alone unless there is no other
+   way, parts as even as can be; the first part as in 1 and 2, each further one near the first.
+
+Within a step the best block wins (its rank, see `allocator.layout`), in it the run of seats whose
+distances to the focal point add up to the least, of equal ones the first. So a replay finds the same
+seats. A single seat is one whose neighbours in the row, up to the aisles, are not free. Accessible
+places and their companions' count as not free for whoever did not ask for them.
+
+Which blocks seat how many is kept as one mask per party size and looked at anew only where something
+changed: a search costs one AND over the blocks, however full the house is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import chain
+from typing import Final
+
+from allocator.layout import Layout
+from store.words import APART_MAX, QUANTITY_MAX
+
+INSTEAD_MAX: Final = 3
+"""Most groups that are named to who cannot have a seat."""
+REMEMBERED_MAX: Final = 20_000
+NEAR_LOOKS: Final = 16
+"""How many blocks before and behind a part are looked at for the next one."""
+_ONES: Final = [b"\x01" * quantity for quantity in range(QUANTITY_MAX + 1)]
+
+
+class Step(StrEnum):
+    """Where on the ladder a party was seated."""
+
+    TOGETHER = "together"
+    LEAVING_ONE = "together_leaving_one"
+    APART = "apart"
+
+
+def _sizes_leaving_none(length: int) -> int:
+    """The party sizes, bit by size, that a free run of that length seats and leaves no single seat."""
+    largest = min(length, QUANTITY_MAX)
+    sizes = (1 << largest + 1) - 2
+    return sizes & ~(1 << length - 1) if 2 <= length <= QUANTITY_MAX + 1 else sizes
+
+
+_LEAVING_NONE: Final = [_sizes_leaving_none(length) for length in range(QUANTITY_MAX + 3)]
+
+
+class Seating:
+    """What is free, by slot, and which blocks seat how many. Follows memory; no truth of its own."""
+
+    __slots__ = (
+        "_instead",
+        "_known_sizes",
+        "_largest",
+        "_layout",
+        "_runs",
+        "_sizes",
+        "changed",
+        "fits",
+        "free",
+        "leaving_none",
+    )
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self.free = bytearray(layout.open_slots)
+        """slot → 1 where anybody may be seated. Whoever changes it adds the seat's stretch to `changed`."""
+        self.changed = set(range(len(layout.stretch_slots)))
+        self.fits = [0] * (QUANTITY_MAX + 1)
+        """party size → mask of the blocks that seat it together"""
+        self.leaving_none = [0] * (QUANTITY_MAX + 1)
+        """party size → mask of the blocks that seat it together and leave no single seat"""
+        self._largest = [0] * len(layout.block_slots)
+        self._sizes = [0] * len(layout.block_slots)
+        self._runs: dict[tuple[int, int], str] = {}
+        self._known_sizes = [0] * len(layout.block_slots)
+        self._instead: dict[tuple[int, int], tuple[int, list[tuple[tuple[int, int], str]], str]] = {}
+
+    def refresh(self) -> None:
+        """Bring the masks up to date. Before every look at them."""
+        if self.changed:
+            for stretch in self.changed:
+                ranks = self._layout.ranks_of_stretch[stretch]
+                for rank in ranks:
+                    self._look_at(rank, alone=len(ranks) == 1)
+            self.changed.clear()
+
+    def together(self, mask: int, quantity: int) -> tuple[list[int], Step] | None:
+        """The seats of a party, and the step of the ladder; None when it cannot sit together."""
+        self.refresh()
+        step, found = Step.TOGETHER, self.leaving_none[quantity] & mask
+        if not found:
+            step, found = Step.LEAVING_ONE, self.fits[quantity] & mask
+            if not found:
+                return None
+        return self.in_block(_first(found), quantity, leaving_none=step is Step.TOGETHER), step
+
+    def in_block(self, rank: int, quantity: int, *, leaving_none: bool = False) -> list[int]:
+        """The party's seats in this block, empty when it has no such run."""
+        slot = self._best_run(rank, quantity, leaving_none)
+        return [] if slot < 0 else list(self._layout.seat_at[slot : slot + quantity])
+
+    def instead(self, seat: int, quantity: int) -> str:
+        """JSON of up to three groups of so many free neighbours, for who cannot have this seat.
+
+        Each in a block of its own: of the seat's section and category (where there is none, of its
+        category) those whose ranks are nearest to the seat's.
+        """
+        self.refresh()
+        layout, rank = self._layout, self._layout.rank_of[seat]
+        found = self.fits[quantity] & layout.like_of[rank] or self.fits[quantity] & layout.category_of[rank]
+        known = self._instead.get((rank, quantity))
+        if (
+            known is not None
+            and known[0] == found
+            and all(self._runs.get(one) is run for one, run in known[1])
+        ):
+            return known[2]
+        near = sorted(_around(found, rank, INSTEAD_MAX), key=lambda one: (abs(one - rank), one))[:INSTEAD_MAX]
+        groups = [((one, quantity), self._run_json(one, quantity)) for one in near]
+        text = f"[{','.join(run for _, run in groups)}]"
+        if len(self._instead) >= REMEMBERED_MAX:
+            self._instead.clear()
+        self._instead[rank, quantity] = (found, groups, text)
+        return text
+
+    def _run_json(self, rank: int, quantity: int) -> str:
+        """The best such group of a block; remembered until the block changes."""
+        text = self._runs.get((rank, quantity))
+        if text is None:
+            seats = self.in_block(rank, quantity)
+            text = self._runs[rank, quantity] = (
+                f"[{','.join(self._layout.seat_json[seat] for seat in seats)}]"
+            )
+            self._known_sizes[rank] |= 1 << quantity
+        return text
+
+    def largest(self, mask: int, quantity: int) -> int:
+        """The largest party of at most that size that these blocks seat together; 0 for none."""
+        self.refresh()
+        while quantity and not self.fits[quantity] & mask:
+            quantity -= 1
+        return quantity
+
+    def apart(self, mask: int, quantity: int) -> list[int] | None:
+        """The seats of a party that may be parted; None when they are too few, or it too large for that."""
+        self.refresh()
+        if quantity > APART_MAX or not self._has(mask, quantity):
+            return None
+        in_company = range(2, quantity // 2 + 1)
+        for parts in chain(in_company, range(max(2, quantity // 2 + 1), quantity + 1)):
+            even, more = divmod(quantity, parts)
+            seats = self._in_parts(mask, [even + 1] * more + [even] * (parts - more))
+            if seats is not None:
+                return seats
+        return None
+
+    def with_accessible(
+        self, hold_of: list[int], but: list[int], mask: int, quantity: int, accessible: int
+    ) -> list[int] | None:
+        """The seats of a party of which some need an accessible place; None when it cannot sit together.
+
+        The best block that has them; in it the run with the fewest accessible places, then of least cost.
+        Here their places and those of companions are free like all others; `but` are not.
+        """
+        layout, plan = self._layout, self._layout.plan
+        for rank in layout.accessible_ranks:
+            if not mask >> rank & 1:
+                continue
+            first, end = layout.block_slots[rank]
+            seats = layout.seat_at[first:end]
+            free = [not hold_of[seat] and seat not in but for seat in seats]
+            wanted = [open_ and plan.seats[seat].accessible for open_, seat in zip(free, seats, strict=True)]
+            found = [
+                (used, layout.costs[first + at + quantity] - layout.costs[first + at], at)
+                for at in range(len(seats) - quantity + 1)
+                if (used := sum(wanted[at : at + quantity])) >= accessible and all(free[at : at + quantity])
+            ]
+            if found:
+                _, _, at = min(found)
+                return list(seats[at : at + quantity])
+        return None
+
+    def hide(self, seats: Sequence[int]) -> None:
+        """Let these open seats count as taken while the rest of a choice is looked for; `show` undoes it."""
+        self._mark(seats, 0)
+
+    def show(self, seats: Sequence[int]) -> None:
+        self._mark(seats, 1)
+
+    def _mark(self, seats: Sequence[int], free: int) -> None:
+        layout = self._layout
+        for seat in seats:
+            slot = layout.slot_of[seat]
+            self.free[slot] = free & layout.open_slots[slot]
+            self.changed.add(layout.stretch_of[seat])
+
+    def _in_parts(self, mask: int, sizes: list[int]) -> list[int] | None:
+        placed: list[int] = []
+        near = -1
+        for size in sizes:
+            self.refresh()
+            if near < 0:
+                found = self.together(mask, size)
+                part = found[0] if found is not None else []
+                near = self._layout.rank_of[part[0]] if part else -1
+            else:
+                rank = self._nearest(self.fits[size] & mask, near)
+                part = [] if rank < 0 else self.in_block(rank, size)
+            if not part:
+                break
+            self.hide(part)
+            placed += part
+        self.show(placed)
+        return placed if len(placed) == sum(sizes) else None
+
+    def _nearest(self, found: int, near: int) -> int:
+        """Of the blocks ranked next to `near` (of its section and category, if any) the nearest middle."""
+        found = found & self._layout.like_of[near] or found
+        x, y = self._layout.centres[near]
+
+        def away(rank: int) -> tuple[float, int]:
+            other_x, other_y = self._layout.centres[rank]
+            return (other_x - x) ** 2 + (other_y - y) ** 2, rank
+
+        return min(_around(found, near, NEAR_LOOKS), key=away, default=-1)
+
+    def _has(self, mask: int, quantity: int) -> bool:
+        """Whether so many seats are free in these blocks."""
+        found = self.fits[1] & mask
+        while found and quantity > 0:
+            first, end = self._layout.block_slots[_first(found)]
+            quantity -= self.free.count(1, first, end)
+            found &= found - 1
+        return quantity <= 0
+
+    def _best_run(self, rank: int, quantity: int, leaving_none: bool) -> int:
+        """First slot of the run with the least cost; -1 when there is none."""
+        free, costs = self.free, self._layout.costs
+        first, end = self._layout.block_slots[rank]
+        best, least = -1, 0
+        at = free.find(_ONES[quantity], first, end)
+        while at >= 0:
+            behind = at + quantity
+            leaves_one = (free[at - 1] and not free[at - 2]) or (free[behind] and not free[behind + 1])
+            if not (leaving_none and leaves_one):
+                cost = costs[behind] - costs[at]
+                if best < 0 or cost < least:
+                    best, least = at, cost
+            at = free.find(_ONES[quantity], at + 1, end)
+        return best
+
+    def _look_at(self, rank: int, *, alone: bool) -> None:
+        """Put a block's free runs into the masks. `alone`: no other block is in its stretch."""
+        first, end = self._layout.block_slots[rank]
+        runs = {len(run) for run in self.free[first:end].split(b"\x00")}
+        largest = min(max(runs), QUANTITY_MAX)
+        sizes = 0
+        if alone:
+            for run in runs:
+                sizes |= _LEAVING_NONE[min(run, QUANTITY_MAX + 2)]
+        else:  # a seat that is free behind its end is company
+            for quantity in range(1, largest + 1):
+                sizes |= (self._best_run(rank, quantity, True) >= 0) << quantity
+        bit = 1 << rank
+        known, self._known_sizes[rank] = self._known_sizes[rank], 0
+        while known:
+            del self._runs[rank, _first(known)]
+            known &= known - 1
+        before, self._largest[rank] = self._largest[rank], largest
+        for quantity in range(min(before, largest) + 1, max(before, largest) + 1):
+            self.fits[quantity] ^= bit
+        other, self._sizes[rank] = self._sizes[rank] ^ sizes, sizes
+        while other:
+            self.leaving_none[_first(other)] ^= bit
+            other &= other - 1
+
+
+def _around(mask: int, rank: int, count: int) -> list[int]:
+    """So many ranks of the mask from `rank` on, and so many before it."""
+    behind, before = mask >> rank, mask & (1 << rank) - 1
+    ranks: list[int] = []
+    while behind and len(ranks) < count:
+        ranks.append(rank + _first(behind))
+        behind &= behind - 1
+    count += len(ranks)
+    while before and len(ranks) < count:
+        ranks.append(before.bit_length() - 1)
+        before ^= 1 << ranks[-1]
+    return ranks
+
+
+def _first(mask: int) -> int:
+    """The lowest bit: the best rank, or the smallest size."""
+    return (mask & -mask).bit_length() - 1
