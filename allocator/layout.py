@@ -32,7 +32,6 @@ class Layout:
         "block_slots",
         "category_masks",
         "category_of",
-        "centres",
         "costs",
         "like_of",
         "open_slots",
@@ -95,7 +94,6 @@ class Layout:
         self.rank_of = array("i", bytes(4 * len(plan.seats)))
         """seat number → rank of its block"""
         self.block_slots: list[Slots] = []
-        self.centres: list[tuple[float, float]] = []
         self.section_masks: dict[str, int] = {}
         self.category_masks: dict[str, int] = {}
         self.accessible_ranks: list[int] = []
@@ -109,7 +107,6 @@ class Layout:
                 self.rank_of[seat] = rank
             if any(plan.seats[seat].accessible for seat in seats):
                 self.accessible_ranks.append(rank)
-            self.centres.append(self._centre(seats))
             for masks, name in (
                 (self.section_masks, plan.sections[block.section].name),
                 (self.category_masks, plan.categories[block.category].name),
@@ -130,13 +127,6 @@ class Layout:
         block = self.plan.blocks[index]
         first = self.slot_of[block.first]
         return (self.costs[first + block.length] - self.costs[first]) / block.length, index
-
-    def _centre(self, seats: range) -> tuple[float, float]:
-        places = [self.plan.seats[seat] for seat in seats]
-        return (
-            math.fsum(seat.x for seat in places) / len(places),
-            math.fsum(seat.y for seat in places) / len(places),
-        )
 
     def mask(self, best: Best) -> int:
         """The blocks that `best` describes; 0 when there are none."""

@@ -17,6 +17,7 @@ changed: a search costs one AND over the blocks, however full the house is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import chain
@@ -28,7 +29,7 @@ from store.words import APART_MAX, QUANTITY_MAX
 INSTEAD_MAX: Final = 3
 """Most groups that are named to who cannot have a seat."""
 REMEMBERED_MAX: Final = 20_000
-NEAR_LOOKS: Final = 16
+NEAR_LOOKS: Final = 8
 """How many blocks before and behind a part are looked at for the next one."""
 _ONES: Final = [b"\x01" * quantity for quantity in range(QUANTITY_MAX + 1)]
 
@@ -203,33 +204,40 @@ class Seating:
 
     def _in_parts(self, mask: int, sizes: list[int]) -> list[int] | None:
         placed: list[int] = []
-        near = -1
+        near: list[int] = []
         for size in sizes:
             self.refresh()
-            if near < 0:
-                found = self.together(mask, size)
-                part = found[0] if found is not None else []
-                near = self._layout.rank_of[part[0]] if part else -1
+            if near:
+                part = self._nearest(self.fits[size] & mask, size, near)
             else:
-                rank = self._nearest(self.fits[size] & mask, near)
-                part = [] if rank < 0 else self.in_block(rank, size)
+                found = self.together(mask, size)
+                part = near = found[0] if found is not None else []
             if not part:
                 break
             self.hide(part)
             placed += part
         self.show(placed)
-        return placed if len(placed) == sum(sizes) else None
+        return sorted(placed) if len(placed) == sum(sizes) else None
 
-    def _nearest(self, found: int, near: int) -> int:
-        """Of the blocks ranked next to `near` (of its section and category, if any) the nearest middle."""
-        found = found & self._layout.like_of[near] or found
-        x, y = self._layout.centres[near]
+    def _nearest(self, found: int, quantity: int, near: list[int]) -> list[int]:
+        """Of all runs in the blocks ranked next to the part `near` the one whose middle is nearest to its.
 
-        def away(rank: int) -> tuple[float, int]:
-            other_x, other_y = self._layout.centres[rank]
-            return (other_x - x) ** 2 + (other_y - y) ** 2, rank
-
-        return min(_around(found, near, NEAR_LOOKS), key=away, default=-1)
+        In blocks of its section and category, if there are any.
+        """
+        layout, plan = self._layout, self._layout.plan
+        rank = layout.rank_of[near[0]]
+        x, y = plan.middle(near[0], near[-1])
+        best, least = -1, (math.inf, 0)
+        for one in _around(found & layout.like_of[rank] or found, rank, NEAR_LOOKS):
+            first, end = layout.block_slots[one]
+            at = self.free.find(_ONES[quantity], first, end)
+            while at >= 0:
+                other_x, other_y = plan.middle(layout.seat_at[at], layout.seat_at[at + quantity - 1])
+                away = ((other_x - x) ** 2 + (other_y - y) ** 2, at)
+                if away < least:
+                    best, least = at, away
+                at = self.free.find(_ONES[quantity], at + 1, end)
+        return [] if best < 0 else list(layout.seat_at[best : best + quantity])
 
     def _has(self, mask: int, quantity: int) -> bool:
         """Whether so many seats are free in these blocks."""

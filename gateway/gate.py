@@ -74,5 +74,5 @@ class Seats:
 
 def refusable(want: Want, *, again: bool, undecided: int) -> bool:
     """Whether the gate may look at this request at all."""
-    more = want.best is not None or want.areas or want.up_to or want.fallbacks
-    return bool(want.seats) and not again and not undecided and not more
+    only_seats = bool(want.seats) and want.best is None and not want.areas
+    return only_seats and not again and not undecided and not want.fallbacks and not want.up_to

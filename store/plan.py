@@ -109,6 +109,11 @@ class Plan(Struct, frozen=True):
     width: float
     height: float
 
+    def middle(self, first: int, last: int) -> tuple[float, float]:
+        """Half-way between two seats."""
+        one, other = self.seats[first], self.seats[last]
+        return (one.x + other.x) / 2, (one.y + other.y) / 2
+
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Plan)

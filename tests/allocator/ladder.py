@@ -126,29 +126,23 @@ class Ladder:
         def still(seat: int) -> bool:
             return free(seat) and seat not in placed
 
-        first = -1
+        anchor: Seats = []
         for size in sizes:
-            if first < 0:
+            if not anchor:
                 found = self._together(blocks, size, still)
                 if found is None:
                     return None
-                first = next(block for block in blocks if found[0][0] in self.seats_of(block))
-                placed += found[0]
+                anchor = found[0]
+                placed += anchor
                 continue
-            near = [block for block in blocks if self._runs(block, size, still)]
-            head = self.plan.blocks[first]
-            alike = [
-                block
-                for block in near
-                if (self.plan.blocks[block].section, self.plan.blocks[block].category)
-                == (head.section, head.category)
-            ]
+            near = [(block, run) for block in blocks for run in self._runs(block, size, still)]
             if not near:
                 return None
-            block = min(alike or near, key=lambda one: (self._away(one, first), self.ranked.index(one)))
-            part: Seats = min(self._runs(block, size, still), key=self._cost)
+            kind = self._kind(anchor)
+            alike = [(block, run) for block, run in near if self._kind(run) == kind]
+            _, part = min(alike or near, key=lambda one: (self._away(one[1], anchor), one[1][0]))
             placed += part
-        return placed
+        return sorted(placed)
 
     def _accessible(
         self, best: Best, blocks: Sequence[int], quantity: int, free: IsFree
@@ -193,13 +187,14 @@ class Ladder:
         places = [self.plan.seats[seat] for seat in run]
         return sum(round(math.dist((seat.x, seat.y), focal) * 1_000) for seat in places), run[0]
 
-    def _away(self, one: int, other: int) -> float:
+    def _kind(self, run: Seats) -> tuple[int, int]:
+        seat = self.plan.seats[run[0]]
+        return seat.section, seat.category
+
+    def _away(self, one: Seats, other: Seats) -> float:
         (x, y), (to_x, to_y) = self._middle(one), self._middle(other)
         return (x - to_x) ** 2 + (y - to_y) ** 2
 
-    def _middle(self, block: int) -> tuple[float, float]:
-        places = [self.plan.seats[seat] for seat in self.seats_of(block)]
-        return (
-            math.fsum(seat.x for seat in places) / len(places),
-            math.fsum(seat.y for seat in places) / len(places),
-        )
+    def _middle(self, run: Seats) -> tuple[float, float]:
+        first, last = self.plan.seats[run[0]], self.plan.seats[run[-1]]
+        return (first.x + last.x) / 2, (first.y + last.y) / 2

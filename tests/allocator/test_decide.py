@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,49 +10,15 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from allocator.decide import EXPIRIES_PER_BATCH_MAX, Ask, Decided, Fact, decide
-from allocator.layout import Layout
-from allocator.memory import BLOCKED, Hold, Memory, Overlay
-from allocator.wishes import Wishes
+from allocator.decide import EXPIRIES_PER_BATCH_MAX, Ask, Fact, decide
+from allocator.memory import BLOCKED, Hold, Overlay
 from store.plan import Plan
-from store.wire import canonical_want
-from store.words import Arrival, EventState, HoldId, Micros, Policy, Want
+from store.words import EventState, HoldId, Micros, Policy, Want
 from tests.allocator import histories
 from tests.allocator.histories import Asked, Changed, Step
 from tests.allocator.house import best, plan_of, seats, snapshot
+from tests.allocator.pure_sale import START, TTL_SECONDS, Sale
 from tests.allocator.reference import Reference, ReferenceAsk, ReferenceFact, in_plain
-
-START = 1_000_000_000_000_000
-TTL_SECONDS = 8
-
-
-class Sale:
-    """A memory, and a short way to decide batch after batch."""
-
-    def __init__(self, plan: Plan | None = None, **policy: Any) -> None:
-        self.layout = Layout(plan or plan_of())
-        rules = {"hold_ttl_seconds": TTL_SECONDS, "seats_per_buyer_max": 8} | policy
-        self.memory = Memory(self.layout, Policy(EventState.OPEN, **rules))
-        self.memory.batch_time = START
-        self.wishes = Wishes(self.layout)
-
-    def ask(self, buyer: str, want: Want | str) -> Ask:
-        text = want if isinstance(want, str) else canonical_want(want).decode()
-        return Ask(Arrival("1-1"), buyer, "r", text, self.wishes.read(text.encode()))
-
-    def batch(self, *asks: Ask, facts: Sequence[Fact] = (), seconds: float = 0) -> Decided:
-        overlay = Overlay(self.memory)
-        time = self.memory.batch_time + int(seconds * 1_000_000)
-        decided = decide(self.memory, overlay, self.memory.batch_no + 1, time, facts, asks)
-        overlay.keep(self.memory.batch_no + 1, time)
-        return decided
-
-    def answer(self, buyer: str, want: Want | str) -> tuple[str, dict[str, Any]]:
-        row = self.batch(self.ask(buyer, want)).rows[-1]
-        return row.outcome, json.loads(row.result)
-
-    def hold_of(self, buyer: str) -> HoldId:
-        return next(hold_id for hold_id, hold in self.memory.holds.items() if hold.buyer == buyer)
 
 
 def policy_fact(fact_id: int, **policy: Any) -> Fact:

@@ -7,7 +7,7 @@ import pytest
 from gateway.gate import HELD_BEYOND_NOW_US, Seats, refusable
 from store.lookups import SeatMap
 from store.wire import Delta
-from store.words import Best, Micros, Want
+from store.words import Best, Choice, Micros, Want
 
 NOW = 1_000_000_000
 NAMES = ("free", "sold", "blocked", "held long", "held short")
@@ -38,6 +38,8 @@ def test_a_seat_nobody_knows_is_left_to_the_decision(seats):
         (Want(("a",), Best(1)), False, 0, False),
         (Want(("a",), None, {"floor": 1}), False, 0, False),
         (Want((), Best(1)), False, 0, False),
+        (Want(seats=("a",), up_to=True), False, 0, False),
+        (Want(seats=("a",), fallbacks=(Choice(best=Best(1)),)), False, 0, False),
     ],
 )
 def test_only_a_first_attempt_for_named_seats_by_a_buyer_with_nothing_undecided_is_looked_at(

@@ -9,7 +9,11 @@ LOAD = "tests/allocator/test_load.py"
 LOOP = "tests/allocator/test_loop.py"
 MEMORY = "tests/allocator/test_memory.py"
 CROSSROADS = "tests/allocator/test_crossroads.py"
+SEATING = "tests/allocator/test_seating.py"
+UP_TO = f"{SEATING}::test_up_to_takes_what_there_is"
 decide = In("allocator/decide.py")
+choosing = In("allocator/choosing.py")
+seating = In("allocator/seating.py")
 memory = In("allocator/memory.py")
 NO_TRACE = f"{MEMORY}::test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change"
 
@@ -58,21 +62,130 @@ MUTANTS: list[Mutant] = [
         "while True:",
         f"{DECIDE}::test_a_mass_expiry_is_spread_over_batches_oldest_first",
     ),
-    decide(
+    choosing(
         Kind.CONDITION,
         "a taken seat is not given",
-        "        if hold_of[seat]:\n            return Outcome.TAKEN",
-        "        if hold_of[seat] > 1 << 62:\n            return Outcome.TAKEN",
+        "        if memory.hold_of[seat]:\n            return Refused",
+        "        if memory.hold_of[seat] > 1 << 62:\n            return Refused",
         f"{DECIDE}::test_of_two_who_want_the_same_seat_the_first_has_it_and_the_other_is_told_which_is_taken",
     ),
-    decide(
+    choosing(
         Kind.BOUND,
         "a buyer gets no more than the limit",
-        "> memory.policy.seats_per_buyer_max:",
-        "> 1_000 * memory.policy.seats_per_buyer_max:",
+        "if option.quantity > left:",
+        "if option.quantity > left + 1_000:",
         f"{DECIDE}::test_a_buyer_gets_no_more_than_the_limit_over_all_holds_and_orders",
     ),
+    choosing(
+        Kind.BOUND,
+        "who takes what there is gets no more than the limit",
+        "[:left]\n",
+        "\n",
+        UP_TO,
+        more=(("min(party.quantity, left - len(seats))", "party.quantity"),),
+    ),
+    choosing(
+        Kind.BOUND,
+        "who has all the limit allows gets nothing more by asking for less",
+        "    if left <= 0:\n        return _over_the_limit(memory)\n",
+        "",
+        UP_TO,
+    ),
+    choosing(
+        Kind.CONDITION,
+        "of the named seats only free ones are taken",
+        "[seat for seat in option.seats if not memory.hold_of[seat]]",
+        "list(option.seats)",
+        UP_TO,
+    ),
+    choosing(
+        Kind.CONDITION,
+        "what one party of a choice got is taken for the next",
+        "                seating.hide(part)\n",
+        "",
+        f"{SEATING}::test_of_two_parties_the_second_sees_what_the_first_got",
+    ),
+    choosing(
+        Kind.CONDITION,
+        "seats named beside a party are not the party's",
+        "    seating.hide(hidden)\n    last",
+        "    last",
+        f"{SEATING}::test_up_to_takes_what_there_is",
+    ),
+    choosing(
+        Kind.OVERLAY,
+        "a choice that was only looked at leaves no trace",
+        "        seating.show(hidden)\n",
+        "        pass\n",
+        f"{SEATING}::test_fallbacks_are_decided_in_one_go_and_the_answer_says_which_it_was",
+        f"{DECIDE}::test_any_history_is_decided_as_the_plain_reference_decides_it",
+    ),
     decide(
+        Kind.CONDITION,
+        "the limit is told of where but for it more could be had",
+        "if refusal is None or refusal.outcome is not Outcome.LIMIT_REACHED is chosen.outcome:",
+        "if refusal is None:",
+        f"{SEATING}::test_the_first_choice_is_the_one_whose_refusal_is_told_unless_the_limit_stood_in_the_way",
+    ),
+    seating(
+        Kind.CONDITION,
+        "no single seat is left where another way is there",
+        "step, found = Step.TOGETHER, self.leaving_none[quantity] & mask",
+        "step, found = Step.TOGETHER, self.fits[quantity] & mask",
+        f"{SEATING}::test_neighbours_leaving_no_single_seat_go_before_a_better_row",
+    ),
+    seating(
+        Kind.CONDITION,
+        "an aisle is no company",
+        "(free[at - 1] and not free[at - 2]) or (free[behind] and not free[behind + 1])",
+        "False",
+        f"{SEATING}::test_of_equal_ways_the_one_nearest_to_the_stage_wins_and_then_the_first",
+    ),
+    seating(
+        Kind.CONDITION,
+        "nobody of a parted party sits alone who need not",
+        "in chain(in_company, range(max(2, quantity // 2 + 1), quantity + 1)):",
+        "in range(quantity, 1, -1):",
+        f"{SEATING}::test_who_is_left_alone_is_so_only_when_there_is_no_other_way",
+    ),
+    seating(
+        Kind.BOUND,
+        "a large party is not parted",
+        "quantity > APART_MAX or ",
+        "",
+        f"{SEATING}::test_a_party_too_large_for_it_is_not_parted",
+    ),
+    seating(
+        Kind.OVERLAY,
+        "parts that were only tried leave no trace",
+        "        self.show(placed)\n        return sorted",
+        "        return sorted",
+        f"{SEATING}::test_who_is_left_alone_is_so_only_when_there_is_no_other_way",
+        f"{DECIDE}::test_any_history_is_decided_as_the_plain_reference_decides_it",
+    ),
+    seating(
+        Kind.CONDITION,
+        "accessible places are kept for who asks for them",
+        "self.free[slot] = free & layout.open_slots[slot]",
+        "self.free[slot] = free",
+        f"{DECIDE}::test_any_history_is_decided_as_the_plain_reference_decides_it",
+    ),
+    seating(
+        Kind.CONDITION,
+        "what a block seats is looked at anew when it changed",
+        "            self.changed.add(layout.stretch_of[seat])\n",
+        "",
+        f"{CROSSROADS}::test_a_seat_that_came_free_is_found_by_the_next_search",
+        f"{SEATING}::test_neighbours_leaving_no_single_seat_go_before_a_better_row",
+    ),
+    seating(
+        Kind.CONDITION,
+        "what is named instead is free at that decision",
+        "            del self._runs[rank, _first(known)]\n",
+        "            pass\n",
+        f"{SEATING}::test_who_cannot_have_a_seat_hears_of_others_of_the_same_size_near_it",
+    ),
+    choosing(
         Kind.CONDITION,
         "no more places are given than there are",
         "if memory.areas_free[area] < quantity:",
@@ -126,7 +239,7 @@ MUTANTS: list[Mutant] = [
     memory(
         Kind.OVERLAY,
         "only free seats are claimed",
-        '            assert memory.hold_of[seat] == 0, "only free seats are claimed"\n',
+        '            assert hold_of[seat] == 0, "only free seats are claimed"\n',
         "",
         f"{MEMORY}::test_only_free_seats_are_claimed_and_only_places_within_capacity",
     ),
@@ -183,10 +296,10 @@ MUTANTS: list[Mutant] = [
     ),
     memory(
         Kind.OVERLAY,
-        "searches begin anew where seats came free",
-        "        if hold.seats:\n            memory.search_from.clear()\n",
+        "seats that came free are found again",
+        "        memory.seating.show(hold.seats)\n",
         "",
-        f"{CROSSROADS}::test_a_seat_that_came_free_is_found_by_a_search_that_was_past_it",
+        f"{CROSSROADS}::test_a_seat_that_came_free_is_found_by_the_next_search",
     ),
     In("allocator/load.py")(
         Kind.SNAPSHOT,

@@ -29,6 +29,8 @@ GATE = [
             ("at a buyer with nothing undecided", "not undecided"),
             ("where no other seats would do", "want.best is None"),
             ("where no places are wanted", "not want.areas"),
+            ("where there is no fallback", "not want.fallbacks"),
+            ("where fewer would not do", "not want.up_to"),
         )
     ],
     gate(
