@@ -272,7 +272,7 @@ def _memories(sale: OnSale) -> list[str]:
         mine = _comparable(_memory_of(one))
         for name, value in expected.items():
             if mine[name] != value and not (
-                sale.blocks and name in ("hold_of", "free", "seats_free", "areas_free")
+                sale.blocks and name in ("hold_of", "free", "runs", "seats_free", "areas_free")
             ):
                 found.append(f"unexplained: {one.host.name}'s {name} is {mine[name]}, the tables say {value}")
         missing = [key for key in keys if hash(key) not in one.follower.keys._hashes]
