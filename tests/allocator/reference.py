@@ -93,7 +93,7 @@ class Reference:
         for ask in asks:
             hold_id = batch_no * 65536 + len(rows)
             expires_at = batch_time + self.policy.hold_ttl_seconds * 1_000_000
-            rows.append(("request", *self._answer(ask, hold_id, expires_at)))
+            rows.append(("request", *self.answer(ask, hold_id, expires_at)))
         return rows
 
     def _consume(self, fact: ReferenceFact) -> None:
@@ -107,7 +107,7 @@ class Reference:
             if hold.hold_id == fact.hold_id:
                 hold.state = fact.kind
 
-    def _answer(self, ask: ReferenceAsk, hold_id: int, expires_at: int) -> tuple[str, dict[str, Any]]:
+    def answer(self, ask: ReferenceAsk, hold_id: int = 0, expires_at: int = 0) -> tuple[str, dict[str, Any]]:
         if ask.conflict:
             return "conflict", {"reason": "key_reused"}
         try:

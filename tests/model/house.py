@@ -32,13 +32,26 @@ bests = st.fixed_dictionaries(
     optional={
         "section": st.sampled_from(["Stalls", "Stalls", "Circle", "Attic"]),
         "category": st.sampled_from(["Gold", "Silver", "Silver", "Paper"]),
+        "price_max": st.sampled_from([5_000, 9_000]),
+        "apart": st.booleans(),
     },
 )
 places = st.dictionaries(
     st.sampled_from([*AREAS, *AREAS, "cellar"]), st.integers(1, 3), min_size=1, max_size=2
 )
 named = st.builds(lambda seats: {"seats": seats}, known_seats)
-best_ones = st.builds(lambda best: {"best": best}, bests)
+best_ones = st.fixed_dictionaries(
+    {"best": bests | st.lists(bests, min_size=1, max_size=2)},
+    optional={
+        "up_to": st.just(True),
+        "fallbacks": st.lists(
+            st.fixed_dictionaries({"best": bests})
+            | st.builds(lambda area: {"areas": {area: 1}}, st.sampled_from(AREAS)),
+            min_size=1,
+            max_size=2,
+        ),
+    },
+)
 standing = st.builds(lambda areas: {"areas": areas}, places)
 together = st.fixed_dictionaries({"seats": seat_names}, optional={"best": bests, "areas": places}).filter(
     lambda want: any(want.values())

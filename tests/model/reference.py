@@ -1,5 +1,6 @@
 """What a buyer must be answered, by a model as plain as it can be: an event is a few dictionaries, each
 question looks through them from the start. Written from docs/protocol.md; shares no code with onsale.
+What can be had of what is asked for, the plain decision of `tests.allocator.reference` says.
 
 A want is the JSON a client sends. An answer is a tuple that begins with what kind it is:
 `("decision", outcome, result)`, `("not_queued", seats)`, `("undecided",)`, `("error", code)`.
@@ -8,8 +9,15 @@ A model's `held` has no hold id and no end yet: those are the real one's to choo
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
+
+from store.plan import Plan
+from store.words import EventState, Policy
+from tests.allocator.reference import Reference, ReferenceAsk, ReferenceHold
 
 Want = dict[str, Any]
 Answer = tuple[Any, ...]
@@ -29,12 +37,18 @@ GATE_SECONDS = 30
 
 def content(want: Want) -> Want:
     """What makes two wants the same: the order of seats does not, nor what is left empty."""
-    best = {name: value for name, value in (want.get("best") or {}).items() if value is not None}
+    best = want.get("best")
+    fallbacks = [content(one) for one in want.get("fallbacks", [])]
     return {
         "seats": sorted(want.get("seats", [])),
-        "best": best or None,
+        "best": [_stated(one) for one in best] if isinstance(best, list) else _stated(best or {}) or None,
         "areas": dict(want.get("areas", {})),
-    }
+        "up_to": want.get("up_to", False),
+    } | ({"fallbacks": fallbacks} if fallbacks else {})
+
+
+def _stated(best: Want) -> Want:
+    return {name: value for name, value in best.items() if value is not None and value is not False}
 
 
 @dataclass
@@ -65,10 +79,8 @@ class Model:
     """One event."""
 
     def __init__(self, plan: dict[str, Any], *, seats_per_buyer_max: int, ttl: int, gate: bool) -> None:
+        self.plan = msgspec.convert(plan, Plan)
         self.seats: list[str] = [seat[0] for seat in plan["seats"]]
-        self.blocks: list[list[int]] = plan["blocks"]
-        self.sections: list[str] = [section["name"] for section in plan["sections"]]
-        self.categories: list[str] = [category["name"] for category in plan["categories"]]
         self.areas: dict[str, int] = {area["guid"]: area["capacity"] for area in plan["areas"]}
         self.state = "draft"
         self.limit = seats_per_buyer_max
@@ -123,7 +135,8 @@ class Model:
         ungated = self._ungated(buyer, request_id, want, undecided_max)
         gone = self._gone(want)
         mine = [one for one in self.waiting if one.buyer == buyer]
-        gated = gone and not again and not mine and not want.get("best") and not want.get("areas")
+        more = any(want.get(name) for name in ("best", "areas", "up_to", "fallbacks"))
+        gated = gone and not again and not mine and not more
         return [ungated, ("not_queued", gone)] if gated and True in self.gates else [ungated]
 
     def _ungated(self, buyer: str, request_id: str, want: Want, undecided_max: int) -> Answer:
@@ -158,59 +171,23 @@ class Model:
         return ("decision", outcome, result)
 
     def _outcome(self, buyer: str, want: Want) -> tuple[str, dict[str, Any]]:
-        invalid = self._invalid(want)
-        if invalid:
-            return "invalid", {"reason": invalid}
-        if self.state == "closed":
-            return "closed", {"reason": "event_closed"}
-        gone = {seat for hold in self._running() for seat in hold.seats}
-        taken = [seat for seat in want["seats"] if seat in gone]
-        if taken:
-            return "taken", {"taken": taken}
-        best = want["best"]["quantity"] if want["best"] else 0
-        quantity = len(want["seats"]) + best + sum(want["areas"].values())
-        has = sum(hold.quantity for hold in self._running() if hold.buyer == buyer)
-        if has + quantity > self.limit:
-            return "limit_reached", {"reason": "limit", "limit": self.limit}
-        for area in self.areas:
-            if want["areas"].get(area, 0) > self._free(area):
-                return "sold_out", {"reason": "area_full", "free": self._free(area)}
-        together: list[str] = []
-        if best:
-            together = self._together(want["best"], gone | set(want["seats"]))
-            if not together:
-                return "sold_out", {"reason": "none_together"}
-        return "held", {"seats": want["seats"] + together, "areas": want["areas"]}
-
-    def _invalid(self, want: Want) -> str:
-        if any(seat not in self.seats for seat in want["seats"]):
-            return "unknown_seat"
-        if want["best"]:
-            section, category = want["best"].get("section"), want["best"].get("category")
-            if section is not None and section not in self.sections:
-                return "unknown_section"
-            if category is not None and category not in self.categories:
-                return "unknown_category"
-            if not self._blocks(want["best"]):
-                return "no_such_seats"
-        return "unknown_area" if any(area not in self.areas for area in want["areas"]) else ""
-
-    def _blocks(self, best: dict[str, Any]) -> list[list[str]]:
-        return [
-            self.seats[first : first + length]
-            for first, length, section, category in self.blocks
-            if best.get("section") in (None, self.sections[section])
-            and best.get("category") in (None, self.categories[category])
+        """As the plain decision says. Which hold, and until when, is the real one's to choose."""
+        state = EventState.CLOSED if self.state == "closed" else EventState.OPEN
+        plain = Reference(self.plan, Policy(state, self.ttl, self.limit))
+        areas = list(self.areas)
+        plain.holds = [
+            ReferenceHold(
+                number,
+                hold.buyer,
+                [self.seats.index(seat) for seat in hold.seats],
+                {areas.index(area): count for area, count in hold.areas.items()},
+                0,
+                hold.state,
+            )
+            for number, hold in enumerate(self._running())
         ]
-
-    def _together(self, best: dict[str, Any], gone: set[str]) -> list[str]:
-        """The first neighbours that are free, best block first."""
-        for block in self._blocks(best):
-            for first in range(len(block) - best["quantity"] + 1):
-                seats = block[first : first + best["quantity"]]
-                if not gone & set(seats):
-                    return seats
-        return []
+        outcome, result = plain.answer(ReferenceAsk(buyer, json.dumps(want)))
+        return outcome, {name: value for name, value in result.items() if name not in ("hold", "expires_at")}
 
     # --- what happened ---
 
