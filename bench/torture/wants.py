@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from store.plan import Plan
 from store.wire import canonical_want
-from store.words import Best, Want
+from store.words import Best, Choice, Want
 
 HOT_SHARE = 0.15
 """Seats that half of all named requests are for."""
@@ -44,7 +44,7 @@ def a_want(house: House, chance: random.Random) -> str:
     elif dice < 0.55:
         seats = _named(house, chance)
     elif dice < 0.80:
-        best = _best(house, chance)
+        return canonical_want(_party(house, chance)).decode()
     elif dice < 0.92:
         areas = {chance.choice(house.areas): chance.randint(1, 3)}
     else:
@@ -63,4 +63,14 @@ def _named(house: House, chance: random.Random) -> tuple[str, ...]:
 def _best(house: House, chance: random.Random) -> Best:
     section = chance.choice(house.sections) if chance.random() < 0.2 else None
     category = chance.choice(house.categories) if chance.random() < 0.2 else None
-    return Best(chance.randint(1, 4), section, category)
+    return Best(chance.randint(1, 4), section, category, apart=chance.random() < 0.1)
+
+
+def _party(house: House, chance: random.Random) -> Want:
+    """Best available; sometimes two parties, fewer if need be, or something else instead."""
+    best = (_best(house, chance), _best(house, chance)) if chance.random() < 0.1 else _best(house, chance)
+    fallbacks: tuple[Choice, ...] = ()
+    if chance.random() < 0.3:
+        instead = {chance.choice(house.areas): chance.randint(1, 2)} if chance.random() < 0.5 else {}
+        fallbacks = (Choice(best=_best(house, chance)), *((Choice(areas=instead),) if instead else ()))
+    return Want(best=best, up_to=chance.random() < 0.1, fallbacks=fallbacks)

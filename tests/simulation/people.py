@@ -15,7 +15,7 @@ from store.errors import OnsaleError, Refused, Unavailable
 from store.lookups import Decided
 from store.plan import Plan
 from store.wire import canonical_want
-from store.words import Best, EventState, Want
+from store.words import Best, Choice, EventState, Want
 from tests.simulation.gateways import EVENT, Gateway
 from tests.simulation.postgres import ONE, Database
 from tests.simulation.statements import AsyncConnection, Connection, run_at_once
@@ -258,7 +258,9 @@ class People:
             return Want(seats=tuple(random.sample(hot, random.choice((1, 1, 1, 2, 3)))))
         if kind < 0.72:
             category = random.choice((None, None, plan.categories[0].name, "Nowhere"))
-            return Want(best=Best(random.randint(1, 4), category=category))
+            best = Best(random.randint(1, 4), category=category, apart=random.random() < 0.2)
+            fallbacks = (Choice(best=Best(random.randint(1, 3))),) if random.random() < 0.2 else ()
+            return Want(best=best, up_to=random.random() < 0.1, fallbacks=fallbacks)
         if kind < 0.88 and plan.areas:
             return Want(areas={random.choice(plan.areas).guid: random.randint(1, 3)})
         if kind < 0.95 and plan.areas:
