@@ -1,4 +1,5 @@
-"""A gateway for the browser tests: the real pages, a made venue, and one small seat logic in memory.
+"""A gateway for the browser tests: the real pages, a made venue, and the allocator's own decisions over
+seats that tests change as they like.
 
 It speaks docs/protocol.md and has a switch for everything that is hard to bring about on purpose:
 answers that wait, forced outcomes, lost sockets, forgotten keys, a quiet map. Nothing is durable.
@@ -23,13 +24,19 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI, Response, WebSocket, WebSocketDisconnect
 
+from allocator.decide import Ask, decide
+from allocator.layout import Layout
+from allocator.memory import BLOCKED, Memory, Overlay
+from allocator.wishes import Wishes
 from gateway import pages
 from store import plan as plans
 from store.errors import NotFound
 from store.plan import Plan
 from store.venues.make import make
+from store.words import Arrival, EventState, Policy
 
 Frame = dict[str, Any]
+_WANT = ("seats", "best", "areas", "up_to", "fallbacks")
 
 
 @dataclass
@@ -76,6 +83,8 @@ class FakeGateway:
         self.free = [area.capacity for area in self.plan.areas]
         self.numbers = {seat.guid: number for number, seat in enumerate(self.plan.seats)}
         self.area_numbers = {area.guid: number for number, area in enumerate(self.plan.areas)}
+        self.layout = Layout(self.plan)
+        self.wishes = Wishes(self.layout)
         self.batch_no = 0
         self.holds: dict[str, Hold] = {}
         self.decisions: dict[tuple[str, str], Frame] = {}
@@ -200,6 +209,8 @@ class FakeGateway:
         if hold.state == "active":
             hold.state = "paid" if frame["type"] == "confirm" else "released"
             letter = "s" if hold.state == "paid" else "a"
+            for area, count in hold.areas.items() if letter == "a" else ():
+                self.free[area] += count
             await self._change([(seat, letter) for seat in hold.seats])
         await buyer.socket.send_json({"type": "hold", "hold": frame["hold"], "state": hold.state})
 
@@ -226,47 +237,34 @@ class FakeGateway:
                 await self._change([(self.numbers[guid], "h") for guid in result["seats"]])
 
     def _decide(self, name: str, frame: Frame) -> tuple[str, Frame]:
-        if self.state not in ("open", "paused"):
-            return "closed", {"reason": "not open"}
-        seats = [self.numbers[guid] for guid in frame.get("seats", [])]
-        taken = [self.plan.seats[seat].guid for seat in seats if self.letters[seat] != "a"]
-        if taken:
-            return "taken", {"taken": taken}
-        if "best" in frame:
-            found = self._best(**frame["best"])
-            if not found:
-                return "sold_out", {"reason": "none left"}
-            seats += found
-        areas = {self.area_numbers[guid]: count for guid, count in frame.get("areas", {}).items()}
-        has = sum(
-            len(hold.seats) + sum(hold.areas.values())
-            for hold in self.holds.values()
-            if hold.buyer == name and hold.state in ("active", "paid")
-        )
-        if has + len(seats) + sum(areas.values()) > self.seats_per_buyer_max:
-            return "limit_reached", {"reason": "limit"}
-        for area, count in areas.items():
-            self.free[area] -= count
-        hold_id = str((self.batch_no + 1) << 16)
-        self.holds[hold_id] = Hold(name, seats, areas)
-        result = {
-            "hold": hold_id,
-            "seats": [self.plan.seats[seat].guid for seat in seats],
-            "areas": frame.get("areas", {}),
-            "expires_at": _now_ms() + int(self.hold_ttl_seconds * 1000),
-        }
-        return "held", result
+        """What the allocator answers over the seats as they are now; a hold is noted."""
+        memory = self._memory()
+        want = json.dumps({word: frame[word] for word in _WANT if word in frame})
+        ask = Ask(Arrival("1-1"), name, frame["id"], want, self.wishes.read(want.encode()))
+        batch_time = _now_ms() * 1000
+        decided = decide(memory, Overlay(memory), self.batch_no + 1, batch_time, [], [ask])
+        (row,) = decided.rows
+        result: Frame = json.loads(row.result)
+        for claim in decided.claims:
+            areas = dict(claim.hold.areas)
+            self.holds[result["hold"]] = Hold(name, list(claim.hold.seats), areas)
+            for area, count in areas.items():
+                self.free[area] -= count
+        return row.outcome, result
 
-    def _best(self, quantity: int, section: str = "", category: str = "") -> list[int]:
-        for block in self.plan.blocks:
-            if section and self.plan.sections[block.section].name != section:
-                continue
-            if category and self.plan.categories[block.category].name != category:
-                continue
-            for first in range(block.first, block.first + block.length - quantity + 1):
-                if all(letter == "a" for letter in self.letters[first : first + quantity]):
-                    return list(range(first, first + quantity))
-        return []
+    def _memory(self) -> Memory:
+        state = EventState.OPEN if self.state == "paused" else EventState(self.state)
+        policy = Policy(state, int(self.hold_ttl_seconds), self.seats_per_buyer_max)
+        memory = Memory(self.layout, policy)
+        for seat, letter in enumerate(self.letters):
+            if letter != "a":
+                memory.take(seat, BLOCKED)
+        memory.areas_free = list(self.free)
+        for hold in self.holds.values():
+            if hold.state in ("active", "paid"):
+                has = len(hold.seats) + sum(hold.areas.values())
+                memory.count_by_buyer[hold.buyer] = memory.count_by_buyer.get(hold.buyer, 0) + has
+        return memory
 
     async def _change(self, changed: list[tuple[int, str]]) -> None:
         for seat, letter in changed:

@@ -30,3 +30,11 @@ export function listed(names, most = 6) {
 export function counted(count, one, many = `${one}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
+
+const SMALL = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+
+/** Small numbers as words. @param {number} count */
+export const inWords = (count) => SMALL[count] ?? count.toLocaleString("en");
+
+/** With a capital at the front. @param {string} text */
+export const titled = (text) => text.charAt(0).toUpperCase() + text.slice(1);

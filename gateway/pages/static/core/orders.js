@@ -4,6 +4,7 @@
 import { costOf } from "./choice.js";
 import { spoken } from "./clock.js";
 import { seatLabel } from "./plan.js";
+import { gotInWords } from "./tellings.js";
 import * as words from "./words.js";
 
 /**
@@ -15,6 +16,7 @@ import * as words from "./words.js";
  * @property {number} ttl_ms how long it was given for
  * @property {"active" | "paid" | "released" | "expired"} state
  * @property {"" | "confirm" | "release"} wish sent, not yet answered
+ * @property {string} [story] how these answer what was asked for
  */
 
 const MILESTONES_S = [120, 60, 30, 10];
@@ -80,9 +82,10 @@ export class Orders {
     const { venue } = this.sale.state;
     const ttl_ms = hold_ttl_seconds * 1000;
     if (request.sent_ms) this.sale.clock.learn(result.expires_at - ttl_ms, request.sent_ms, Date.now());
+    const seats = (result.seats ?? []).map((guid) => venue.seatByGuid.get(guid));
     const hold = {
       id: result.hold,
-      seats: (result.seats ?? []).map((guid) => venue.seatByGuid.get(guid)),
+      seats,
       places: Object.fromEntries(
         Object.entries(result.areas ?? {}).map(([guid, n]) => [venue.areaByGuid.get(guid), n]),
       ),
@@ -90,10 +93,11 @@ export class Orders {
       ttl_ms,
       state: "active",
       wish: "",
+      story: gotInWords(request.want, result, venue, seats),
     };
     this.holds.push(hold);
     const names = this.names(hold).join(", ");
-    this.sale.say(`Yours for now: ${names}. You have ${spoken(this.left_ms(hold) / 1000)} to buy.`);
+    this.sale.say(`Yours for now: ${names}. ${hold.story} You have ${spoken(this.left_ms(hold) / 1000)} to buy.`);
     this.told_s = Infinity;
     this.#waitForTheNext();
   }

@@ -1,8 +1,8 @@
 // The whole of what the page knows, and what each frame changes. Views read `state` and call the
-// actions; they decide nothing. A request leaves the list only with an answer: after a reconnect each
-// undecided one is resumed, and asked again under its own id if nobody knows it.
+// actions; they decide nothing.
 
-import { emptyChoice, quantityOf, wantOf } from "./choice.js";
+import { Asking } from "./asking.js";
+import { emptyChoice, quantityOf } from "./choice.js";
 import { ServerClock } from "./clock.js";
 import { patientFetch } from "./fetching.js";
 import { Link } from "./link.js";
@@ -12,8 +12,6 @@ import { FREE, readPlan, seatLabel, stateOf } from "./plan.js";
 import * as words from "./words.js";
 
 /**
- * @typedef {{id: string, want: any, stage: "asking" | "busy" | "accepted" | "delayed", sent_ms: number, asked_ms: number}} Asked
- *   `sent_ms` is 0 when an answer can no longer tell what time it is at the server
  * @typedef {object} State
  * @property {"loading" | "ready" | "missing" | "no_token"} phase
  * @property {"connecting" | "live" | "reconnecting" | "refused"} link
@@ -25,13 +23,10 @@ import * as words from "./words.js";
  * @property {number[]} places free places of each area
  * @property {number} changes rises with every change of seats, places, choice or orders
  * @property {import("./choice.js").Choice} choice
- * @property {Asked[]} asked undecided requests
+ * @property {import("./asking.js").Asked[]} asked undecided requests
  * @property {import("./words.js").Notice | null} notice
  * @property {string} spoken the last milestone, for screen readers
  */
-
-const ASK_AGAIN_AFTER_MS = 6_000;
-const WATCH_EVERY_MS = 2_000;
 
 export class Sale {
   /** @param {{event: string, demo: boolean}} boot @param {import("./memory.js").Memory} memory */
@@ -41,6 +36,7 @@ export class Sale {
     this.memory = memory;
     this.clock = new ServerClock();
     this.orders = new Orders(this);
+    this.asking = new Asking(this);
     this.listeners = new Set();
     this.early = [];
     this.batch_no = -1;
@@ -54,7 +50,6 @@ export class Sale {
       frame: (frame) => this.receive(frame),
       change: (link, close_code) => this.set({ link, close_code }),
     });
-    setInterval(() => this.#askTheSilentAgain(), WATCH_EVERY_MS);
   }
 
   set(patch) {
@@ -84,7 +79,7 @@ export class Sale {
     if (same) {
       if (this.memory.isOfThisTab && found.clock) this.clock.restore(found.clock);
       this.orders.restore(found.holds);
-      this.state.asked = found.requests.map((request) => ({ ...request, stage: "asking", sent_ms: 0 }));
+      this.asking.restore(found.requests);
     }
     if (!this.token && this.demo) {
       const answer = await this.#get("/v1/demo/token", { method: "POST" });
@@ -116,17 +111,17 @@ export class Sale {
     const early = this.early;
     this.early = null;
     for (const frame of early) this.#changed(frame);
-    this.#dropGone();
+    this.dropGone();
   }
 
   receive(frame) {
     switch (frame.type) {
       case "welcome": return this.#welcomed(frame);
-      case "accepted": return this.#stage(frame.id, "accepted");
-      case "delayed": return this.#stage(frame.id, "delayed");
-      case "decision": return this.#decided(frame);
-      case "not_queued": return this.#refusedAtTheGate(frame);
-      case "unknown": return this.#again(this.#find(frame.id));
+      case "accepted": return this.asking.stage(frame.id, "accepted");
+      case "delayed": return this.asking.stage(frame.id, "delayed");
+      case "decision": return this.asking.decided(frame);
+      case "not_queued": return this.asking.refusedAtTheGate(frame);
+      case "unknown": return this.asking.unknown(frame);
       case "hold": return this.orders.became(frame.hold, frame.state);
       case "seats": return this.early ? this.early.push(frame) : this.#changed(frame);
       case "event": return this.#eventBecame(frame.state);
@@ -138,9 +133,7 @@ export class Sale {
     this.orders.eventBecame(event.state);
     this.set({ event, buyer });
     this.#loadSeats();
-    const ids = this.state.asked.map(({ id }) => id);
-    for (const request of this.state.asked) Object.assign(request, { asked_ms: Date.now(), sent_ms: 0 });
-    if (ids.length) this.link.send({ type: "resume", ids });
+    this.asking.resume();
     this.orders.resume();
   }
 
@@ -151,16 +144,6 @@ export class Sale {
     this.say(`${title}. ${text}`);
   }
 
-  #find(id) {
-    return this.state.asked.find((one) => one.id === id);
-  }
-
-  #stage(id, stage) {
-    const request = this.#find(id);
-    if (request) request.stage = stage;
-    this.set({});
-  }
-
   #changed({ batch_no, changed, areas }) {
     if (batch_no < this.batch_no) return;
     this.batch_no = batch_no;
@@ -168,11 +151,12 @@ export class Sale {
     for (const [seat, letter] of changed) seats[seat] = stateOf(letter);
     for (const [area, free] of areas ?? []) places[area] = free;
     this.touch();
-    this.#dropGone();
+    this.#dropOffers();
+    this.dropGone();
   }
 
   /** Seats that went while they were only being looked at leave the choice, with a word about it. */
-  #dropGone() {
+  dropGone() {
     const { choice, seats, venue, asked } = this.state;
     if (asked.length) return;
     const gone = choice.picked.filter((seat) => seats[seat] !== FREE);
@@ -180,6 +164,16 @@ export class Sale {
     const notice = words.goneWhileChoosing(gone.map((seat) => seatLabel(venue, seat)), gone);
     this.choose({ picked: choice.picked.filter((seat) => seats[seat] === FREE) }, notice);
     this.say(notice.title);
+  }
+
+  /** What was offered instead and went meanwhile is not offered any longer. */
+  #dropOffers() {
+    const { notice, seats } = this.state;
+    if (!notice?.offers?.length) return;
+    const offers = notice.offers.filter((offer) => offer.seats.every((seat) => seats[seat] === FREE));
+    if (offers.length === notice.offers.length) return;
+    const left = { ...notice, offers };
+    this.touch({ notice: offers.length ? left : words.offersGone(left) });
   }
 
   /** Changes the choice. @param {Partial<import("./choice.js").Choice>} patch */
@@ -192,102 +186,64 @@ export class Sale {
     return Math.max(0, (this.state.event?.seats_per_buyer_max ?? 0) - this.orders.quantity);
   }
 
+  /** Whether something can be chosen now. */
+  get #choosable() {
+    const { asked, event } = this.state;
+    return !asked.length && (event.state === "open" || event.state === "paused");
+  }
+
+  /** Chooses a seat or takes it back; of a group that was offered all at once. @param {number} seat */
   toggle(seat) {
-    const { choice, asked, seats, event } = this.state;
-    const selling = event.state === "open" || event.state === "paused";
-    if (!selling || asked.length || seats[seat] !== FREE) return;
+    const { choice, seats, notice } = this.state;
+    if (!this.#choosable || seats[seat] !== FREE) return;
     if (choice.picked.includes(seat)) return this.choose({ picked: choice.picked.filter((one) => one !== seat) });
-    if (quantityOf({ ...choice, mode: "map" }) >= this.allowance) return this.set({ notice: words.limitReached(this.state.event.seats_per_buyer_max) });
-    this.choose({ mode: "map", picked: [...choice.picked, seat] });
+    const group = notice?.offers?.find((offer) => offer.seats.includes(seat))?.seats ?? [seat];
+    const more = group.filter((one) => !choice.picked.includes(one));
+    if (quantityOf({ ...choice, mode: "map" }) + more.length > this.allowance) return this.tell(words.limitReached(this.state.event.seats_per_buyer_max));
+    this.choose({ mode: "map", picked: [...choice.picked, ...more] });
+  }
+
+  /** How many places of an area can be wanted now: what is free, and what the buyer may have. @param {number} area */
+  placesMost(area) {
+    const { choice, places } = this.state;
+    const room = this.allowance - quantityOf({ ...choice, mode: "map" });
+    return Math.max(0, Math.min(places[area] ?? 0, (choice.places[area] ?? 0) + room));
+  }
+
+  /** Wants so many places of an area, within its bounds. @param {number} area @param {number} quantity */
+  want(area, quantity) {
+    if (!this.#choosable) return;
+    const { choice, event } = this.state;
+    const most = this.placesMost(area);
+    if (quantity > most && most < this.state.places[area]) this.tell(words.limitReached(event.seats_per_buyer_max));
+    const within = Math.min(Math.max(quantity, 0), most);
+    if (within === (choice.places[area] ?? 0)) return;
+    this.choose({ mode: "map", places: { ...choice.places, [area]: within } });
   }
 
   /** Asks for what is chosen. */
   ask() {
-    const want = wantOf(this.state.choice, this.state.venue);
-    if (!want || this.state.asked.length) return;
-    const id = `r-${crypto.getRandomValues(new Uint32Array(3)).join("-")}`;
-    const sent_ms = Date.now();
-    const request = { id, want, stage: "asking", sent_ms, asked_ms: sent_ms };
-    this.touch({ asked: [request], notice: null });
-    this.remember();
-    this.link.send({ type: "request", id, ...want });
+    this.asking.ask();
   }
 
-  #again(request) {
-    if (!request) return;
-    request.asked_ms = Date.now();
-    request.sent_ms = 0;
-    this.link.send({ type: "request", id: request.id, ...request.want, again: true });
+  /** Asks for what was offered instead. @param {import("./offers.js").Offer} offer */
+  take({ want }) {
+    const { best } = this.state.choice;
+    const quantity = want.best?.quantity;
+    if (quantity) this.choose({ best: { ...best, quantity, section: want.best.section ?? "" } });
+    this.asking.ask(want);
   }
 
-  #askTheSilentAgain() {
-    if (!this.link.live) return;
-    for (const request of this.state.asked) {
-      if (request.stage === "asking" && Date.now() - request.asked_ms > ASK_AGAIN_AFTER_MS) this.#again(request);
-    }
-  }
-
-  /** Takes an answered request off the list. @returns {Asked | undefined} */
-  #answered(id) {
-    const request = this.#find(id);
-    this.state.asked = this.state.asked.filter((one) => one !== request);
-    return request;
-  }
-
-  #decided({ id, outcome, result }) {
-    const request = this.#answered(id);
-    if (!request) return; // told twice: the first answer was the same
-    if (outcome === "held") {
-      this.orders.got(request, result, this.state.event.hold_ttl_seconds);
-      this.choose({ picked: [], places: {} });
-    } else {
-      this.#notHeld(request, outcome, result);
-    }
-    this.remember();
-  }
-
-  #notHeld(request, outcome, result) {
-    const { event } = this.state;
-    if (outcome === "taken") return this.#withoutTaken(result.taken ?? [], words.taken);
-    const sentence = {
-      sold_out: () => words.soldOut(request.want),
-      limit_reached: () => words.limitReached(event.seats_per_buyer_max),
-      closed: words.closed,
-      conflict: words.conflict,
-    }[outcome];
-    this.#tell((sentence ?? words.invalid)());
-  }
-
-  #refusedAtTheGate({ id, taken }) {
-    if (this.#answered(id)) this.#withoutTaken(taken ?? [], words.notQueued);
-    this.remember();
-  }
-
-  #withoutTaken(guids, sentence) {
-    const { choice, venue } = this.state;
-    const gone = guids.map((guid) => venue.seatByGuid.get(guid)).filter((seat) => seat !== undefined);
-    const notice = sentence(gone.map((seat) => seatLabel(venue, seat)), gone);
-    this.choose({ picked: choice.picked.filter((seat) => !gone.includes(seat)) });
-    this.#tell(notice);
-    this.#dropGone();
-    this.set({ notice });
-  }
-
-  #tell(notice) {
+  /** Shows a notice and says it. @param {import("./words.js").Notice} notice */
+  tell(notice) {
     this.touch({ notice });
-    this.say(`${notice.title} ${notice.text}`);
+    const offers = (notice.offers ?? []).map(({ label }, index) => `${index + 1}: ${label}.`);
+    this.say([notice.title, notice.text, ...offers].join(" "));
   }
 
-  #failed({ id, code, message, retry_after }) {
-    const request = this.#find(id);
-    if (request && retry_after) {
-      // Whether it was queued is not known: the same key again settles it, whatever happened.
-      this.#stage(id, "busy");
-      setTimeout(() => this.#again(this.#find(id)), retry_after * 1000 * (1 + Math.random()));
-      return;
-    }
-    if (!this.#answered(id) && !this.orders.failed(code)) return;
-    if (code !== "hold_expired") this.#tell(words.refused(message));
+  #failed(frame) {
+    if (this.asking.failed(frame) || !this.orders.failed(frame.code)) return;
+    if (frame.code !== "hold_expired") this.tell(words.refused(frame.message));
     this.remember();
   }
 

@@ -1,33 +1,50 @@
 // What the page says. One place for every sentence about an answer, so the tone stays one: plain,
 // calm, true, with what to do next. Codes of the protocol end here and never reach a person.
 
-import { counted, listed } from "./money.js";
+import { counted, inWords, listed } from "./money.js";
+import { whereOf } from "./tellings.js";
+import { partiesOf } from "./wishes.js";
 
 /**
- * @typedef {{tone: "good" | "info" | "warn", title: string, text: string, seats?: number[]}} Notice
+ * @typedef {object} Notice
+ * @property {"good" | "info" | "warn"} tone
+ * @property {string} title
+ * @property {string} text
+ * @property {number[]} [seats] shown on the map
+ * @property {import("./offers.js").Offer[]} [offers] what can be asked for instead
  */
+
+const OTHERS = "Pick other seats, or let us find the best that are free.";
+const THESE = "This was free just now:";
 
 const seatsWere = (names, verb) => `${listed(names)} ${names.length === 1 ? `was ${verb}` : `were ${verb}`}`;
 
-/** @param {string[]} names seats somebody else has @param {number[]} seats @returns {Notice} */
-export function taken(names, seats) {
+/** @param {string[]} names seats somebody else has @param {number[]} seats @param {import("./offers.js").Offer[]} offers @returns {Notice} */
+export function taken(names, seats, offers) {
   return {
     tone: "warn",
     title: names.length ? `Someone got ${listed(names)} a moment before you.` : "Someone was a moment before you.",
-    text: "You hold nothing and paid nothing. Pick other seats, or let us find the best that are free.",
+    text: `You hold nothing and paid nothing. ${offers.length ? freeInstead(offers) : OTHERS}`,
     seats,
+    offers,
   };
 }
 
-/** @param {string[]} names @param {number[]} seats @returns {Notice} */
-export function notQueued(names, seats) {
+/** @param {string[]} names @param {number[]} seats @param {import("./offers.js").Offer[]} offers @returns {Notice} */
+export function notQueued(names, seats, offers) {
   return {
     tone: "warn",
     title: names.length === 1 ? "That seat was already gone." : "Those seats were already gone.",
-    text: `${names.length ? `${listed(names)}: ` : ""}you were not queued and lost no place. Pick another.`,
+    text: `${names.length ? `${listed(names)}: ` : ""}you were not queued and lost no place. ${offers.length ? freeInstead(offers) : OTHERS}`,
     seats,
+    offers,
   };
 }
+
+const freeInstead = (offers) => (offers.length === 1 ? THESE : `These ${inWords(offers.length)} were free just now:`);
+
+/** The last of what was offered has gone too. @param {Notice} notice @returns {Notice} */
+export const offersGone = (notice) => ({ ...notice, text: `What was free instead is gone by now. ${OTHERS}` });
 
 /** @param {string[]} names @param {number[]} seats @returns {Notice} */
 export function goneWhileChoosing(names, seats) {
@@ -39,20 +56,33 @@ export function goneWhileChoosing(names, seats) {
   };
 }
 
-/** @param {any} want @returns {Notice} */
-export function soldOut(want) {
-  if (want?.best) {
-    const { quantity, section, category } = want.best;
-    const where = section ? ` in ${section}` : "";
-    const price = category ? ` at the ${category} price` : "";
-    const what = quantity === 1 ? "No seat is" : `No ${quantity} seats side by side are`;
-    return {
-      tone: "warn",
-      title: `${what} left${where}${price}.`,
-      text: quantity === 1 ? "Try another section or price." : "Try fewer, another section, or another price.",
-    };
+/** @param {any} want @param {any} result @param {import("./plan.js").Venue} venue @param {import("./offers.js").Offer[]} offers @returns {Notice} */
+export function soldOut(want, result, venue, offers) {
+  const told = result.reason === "area_full" ? areaFull(want, result, venue) : partyRefused(want, result, venue);
+  const others = want.fallbacks?.length ? "None of your other choices could be had either. " : "";
+  return { tone: "warn", title: told[0], text: others + (offers.length ? "Ask for this instead:" : told[1]), offers };
+}
+
+function areaFull(want, { free }, venue) {
+  const [[guid], ...others] = Object.entries(want.areas ?? {});
+  if (!guid || others.length) return ["Not that many places are left.", "Try fewer, or another part of the house."];
+  const { name } = venue.areas[venue.areaByGuid.get(guid)];
+  const title = free ? `Only ${counted(free, "place")} ${free === 1 ? "is" : "are"} left in ${name}.` : `No place is left in ${name}.`;
+  return [title, "Try another part of the house."];
+}
+
+function partyRefused(want, { largest }, venue) {
+  const [party] = partiesOf(want);
+  if (!party) return ["Not enough places are left.", "Try fewer, or another part of the house."];
+  const { quantity, accessible = 0 } = party;
+  const where = whereOf(party, venue);
+  if (quantity === 1 || (!largest && !accessible)) {
+    const what = accessible ? "No accessible place" : "No seat";
+    return [`${what} is left${where}.`, "Try another section or price."];
   }
-  return { tone: "warn", title: "Not enough places are left.", text: "Try fewer, or another part of the house." };
+  const what = `No ${inWords(quantity)} together${accessible ? ` with ${inWords(accessible)} accessible` : ""} are left${where}`;
+  const fewer = largest && !accessible ? `; ${inWords(largest)} ${largest === 1 ? "is" : "are"}` : "";
+  return [`${what}${fewer}.`, "Try fewer, another section, or another price."];
 }
 
 /** @param {number} most @returns {Notice} */

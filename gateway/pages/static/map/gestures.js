@@ -14,6 +14,8 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
  * @property {(x: number, y: number, touch: boolean) => void} tap
  * @property {(dx: number, dy: number) => void} step
  * @property {() => void} choose
+ * @property {() => void} unchoose
+ * @property {() => void} close
  */
 
 /** @param {HTMLElement} element @param {Intentions} to @returns {() => void} takes the listeners off again */
@@ -67,6 +69,8 @@ export function listen(element, to) {
     const arrow = ARROWS[event.key];
     if (arrow) to.step(...arrow);
     else if (event.key === "Enter" || event.key === " ") to.choose();
+    else if (event.key === "Backspace" || event.key === "Delete") to.unchoose();
+    else if (event.key === "Escape") to.close();
     else if (event.key === "+" || event.key === "=") to.zoomMiddle(1.5);
     else if (event.key === "-") to.zoomMiddle(1 / 1.5);
     else if (event.key === "0") to.fit();

@@ -163,11 +163,43 @@ function paintSign(ctx, x, y, radius, look, colour) {
   ctx.stroke();
 }
 
-/** A ring around the seat that is hovered, focused by keyboard, or named in a notice. */
-export function paintRing(ctx, venue, seat, camera, colour, dashed = false) {
-  const { x, y } = camera.toScreen(venue.x[seat], venue.y[seat]);
+/** A group that is offered: one outline around neighbours, and its number as on its button. */
+export function paintOffer(ctx, venue, seats, number, camera, palette) {
+  if (!seats.length) return;
+  const radius = Math.max(radiusOf(venue, camera), 4);
+  const places = seats.map((seat) => camera.toScreen(venue.x[seat], venue.y[seat]));
+  ctx.lineJoin = "round";
+  ctx.lineCap = "round";
+  ctx.strokeStyle = palette.accent;
+  ctx.lineWidth = 2.5;
+  for (const { x, y } of places) {
+    ctx.beginPath();
+    ctx.arc(x, y, radius + 3, 0, 2 * Math.PI);
+    ctx.stroke();
+  }
+  const middle = places[places.length >> 1];
+  const [x, y] = [middle.x, middle.y - radius - 15];
   ctx.beginPath();
-  ctx.arc(x, y, Math.max(radiusOf(venue, camera), 4) + 5, 0, 2 * Math.PI);
+  ctx.arc(x, y, 11, 0, 2 * Math.PI);
+  ctx.lineWidth = 3;
+  ctx.strokeStyle = palette["map-floor"];
+  ctx.stroke();
+  ctx.fillStyle = palette.accent;
+  ctx.fill();
+  ctx.textAlign = "center";
+  ctx.textBaseline = "middle";
+  ctx.font = `600 13px ${FONT}`;
+  ctx.fillStyle = palette["on-accent"];
+  ctx.fillText(String(number), x, y + 0.5);
+}
+
+/** A ring around the seat or area (`box`, in plan units) that is hovered, focused, or named in a notice. */
+export function paintRing(ctx, box, venue, camera, colour, dashed = false) {
+  const { x, y } = camera.toScreen(box.x, box.y);
+  const { scale } = camera.view;
+  const more = box.width ? 4 : Math.max(radiusOf(venue, camera), 4) + 5;
+  ctx.beginPath();
+  ctx.roundRect(x - more, y - more, box.width * scale + 2 * more, box.height * scale + 2 * more, box.width ? 14 : more);
   ctx.strokeStyle = colour;
   ctx.lineWidth = 2.5;
   ctx.setLineDash(dashed ? [4, 3] : []);

@@ -1,10 +1,13 @@
 // Choosing: seats on the map, standing places, or the best available; the price; one button.
 
-import { bestOutlook, costOf, quantityOf } from "../core/choice.js";
+import { costOf, quantityOf } from "../core/choice.js";
 import { spoken } from "../core/clock.js";
 import { counted, price } from "../core/money.js";
 import { seatLabel } from "../core/plan.js";
+import { outlookOf, triesOf } from "../core/wishes.js";
 import { html } from "../html.js";
+import { Places } from "./places.js";
+import { BestWish } from "./wish.js";
 
 /** @typedef {import("../core/sale.js").Sale} Sale */
 
@@ -58,53 +61,13 @@ function PickedSeat({ sale, seat }) {
   </li>`;
 }
 
-function Places({ sale, index }) {
-  const { venue, places, choice } = sale.state;
-  const area = venue.areas[index];
-  const free = places[index] ?? 0;
-  const wanted = choice.places[index] ?? 0;
-  const room = sale.allowance - quantityOf({ ...choice, mode: "map" });
-  const set = (quantity) => sale.choose({ places: { ...choice.places, [index]: quantity } });
-  return html`<div class="place">
-    <span><b>${area.name}</b> <small>${free ? `${free.toLocaleString("en")} left` : "none left"} ·
-      ${" "}${price(venue.categories[area.category].price_minor, venue.currency)}</small></span>
-    <${Stepper} label=${`${area.name}, places`} value=${wanted} least=${0} most=${Math.min(free, wanted + room)} set=${set} />
-  </div>`;
-}
-
-function Stepper({ label, value, least, most, set }) {
-  const change = (by) => set(Math.min(Math.max(value + by, least), Math.max(most, least)));
-  return html`<span class="stepper" role="group" aria-label=${label}>
-    <button type="button" aria-label=${`Fewer: ${label}`} disabled=${value <= least} onClick=${() => change(-1)}>−</button>
-    <output aria-live="polite">${value}</output>
-    <button type="button" aria-label=${`More: ${label}`} disabled=${value >= most} onClick=${() => change(1)}>+</button>
-  </span>`;
-}
-
-function BestWish({ sale }) {
-  const { choice, venue } = sale.state;
-  const { best } = choice;
-  const wish = (patch) => sale.choose({ best: { ...best, ...patch } });
-  const option = (value, label) => html`<option value=${value} selected=${value === ""}>${label}</option>`;
-  const named = ({ name, price_minor }) => option(name, `${name} · ${price(price_minor, venue.currency)}`);
-  const seated = venue.categories.filter((_category, index) => venue.category.includes(index));
-  return html`<div class="wish">
-    <div class="place"><span><b>Seats side by side</b></span>
-      <${Stepper} label="seats" value=${best.quantity} least=${1} most=${Math.max(1, sale.allowance)} set=${(quantity) => wish({ quantity })} /></div>
-    <label>Price <select value=${best.category} onChange=${(change) => wish({ category: change.target.value })}>
-      ${option("", "Any price")}${seated.map(named)}</select></label>
-    <label>Where <select value=${best.section} onChange=${(change) => wish({ section: change.target.value })}>
-      ${option("", "Anywhere")}${venue.sections.map((name) => option(name, name))}</select></label>
-  </div>`;
-}
-
 /** What the button would ask for, and what it costs. @param {Sale} sale */
 function offerOf({ state }) {
   const { choice, venue, seats } = state;
   const quantity = quantityOf(choice);
   if (choice.mode !== "best") return { quantity, possible: quantity > 0, cost: costOf(venue, choice.picked, choice.places), from: false };
-  const { free, low, high } = bestOutlook(venue, seats, choice.best);
-  return { quantity, possible: free >= quantity, cost: low * quantity, from: low !== high };
+  const { possible, low, high } = outlookOf(triesOf(choice.best, venue), venue, seats);
+  return { quantity, possible, cost: low, from: low !== high };
 }
 
 function TheButton({ sale }) {

@@ -23,6 +23,7 @@ function OneHold({ sale, hold, first }) {
   const paused = sale.orders.paused_at !== null;
   return html`<div class="hold">
     <h2 tabindex="-1">${first ? "Held for you" : "Also held for you"}</h2>
+    ${hold.story && html`<p class="story">${hold.story}</p>`}
     <${Countdown} sale=${sale} hold=${hold} />
     ${paused && html`<p class="quiet-text">The sale is paused. Your time stands still.</p>`}
     <ul class="mine">

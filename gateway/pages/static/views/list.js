@@ -5,6 +5,7 @@ import { counted, price } from "../core/money.js";
 import { FREE } from "../core/plan.js";
 import { Component, html } from "../html.js";
 import { seatSentence, seatState } from "../map/tip.js";
+import { Places } from "./places.js";
 
 /** @extends {Component<{sale: import("../core/sale.js").Sale}>} */
 export class SeatList extends Component {
@@ -17,7 +18,7 @@ export class SeatList extends Component {
   }
 
   render({ sale }, { open, free }) {
-    const { venue, seats, places } = sale.state;
+    const { venue, seats } = sale.state;
     const left = new Array(venue.sections.length).fill(0);
     for (let seat = 0; seat < venue.count; seat += 1) if (seats[seat] === FREE) left[venue.section[seat]] += 1;
     return html`<div class="list">
@@ -28,8 +29,7 @@ export class SeatList extends Component {
         ${open === section && html`<${Rows} sale=${sale} section=${section} free=${free} />`}
       </section>`)}
       ${venue.areas.length > 0 && html`<section class="list-section"><h3 class="list-areas">Standing</h3>
-        <ul>${venue.areas.map((area, index) => html`<li key=${area.guid}>${area.name}: ${counted(places[index], "place")} left,
-          ${" "}${price(venue.categories[area.category].price_minor, venue.currency)}. Say how many under “Your choice”.</li>`)}</ul></section>`}
+        <ul>${venue.areas.map((area, index) => html`<li key=${area.guid}><${Places} sale=${sale} index=${index} /></li>`)}</ul></section>`}
     </div>`;
   }
 }

@@ -1,9 +1,9 @@
 // The panel says one thing at a time: an answer being waited for, a hold with its countdown, or the
 // choice. What this buyer already has stands above a choice, and below what is under way.
 
-import { namesOf } from "../core/choice.js";
-import { listed } from "../core/money.js";
-import { FREE, seatLabel } from "../core/plan.js";
+import { titled } from "../core/money.js";
+import { FREE } from "../core/plan.js";
+import { triesInWords } from "../core/tellings.js";
 import { EVENT_STATES } from "../core/words.js";
 import { Component, createRef, html } from "../html.js";
 import { Choosing } from "./choosing.js";
@@ -33,7 +33,9 @@ export class Panel extends Component {
 
   componentDidUpdate(_props, _state, hadFocus) {
     const lost = hadFocus && !this.card.current.contains(document.activeElement);
-    if (lost) this.card.current.querySelector("h2")?.focus({ preventScroll: true });
+    if (!lost) return;
+    const next = this.card.current.querySelector(".offer") ?? this.card.current.querySelector("h2");
+    next?.focus({ preventScroll: true });
   }
 
   render({ sale }) {
@@ -42,7 +44,7 @@ export class Panel extends Component {
     const View = { asking: Asking, holding: Holding, choosing: Choosing }[topic] ?? Standing;
     return html`
       <div ref=${this.card} class="panel-card">
-        <${Told} notice=${sale.state.notice} />
+        <${Told} sale=${sale} />
         ${!busy && html`<${Orders} sale=${sale} />`}
         <${View} key=${topic} sale=${sale} topic=${topic} />
         ${busy && html`<${Orders} sale=${sale} />`}
@@ -50,19 +52,27 @@ export class Panel extends Component {
   }
 }
 
-function Told({ notice }) {
-  return html`<div class="notice-place" role="status">
-    ${notice && html`<div class=${`notice ${notice.tone}`}><b>${notice.title}</b> <span>${notice.text}</span></div>`}
+function Told({ sale }) {
+  const { notice } = sale.state;
+  const offers = notice?.offers ?? [];
+  return html`<div class=${notice ? `notice ${notice.tone}` : "notice-place"}>
+    <div role="status">${notice && html`<b>${notice.title}</b> <span>${notice.text}</span>`}</div>
+    ${offers.length > 0 && html`<div class="offers" role="group" aria-label="Free instead">
+      ${offers.map((offer, index) => html`<button key=${offer.label} type="button" class="offer" aria-label=${`Ask for ${offer.label}`}
+        onClick=${() => sale.take(offer)}>
+        ${offer.seats.length > 0 && html`<i class="offer-number">${index + 1}</i>`}
+        <b>${offer.name}</b> <small>${offer.detail}</small></button>`)}
+    </div>`}
   </div>`;
 }
 
 function Asking({ sale }) {
   const { asked, venue, event, link } = sale.state;
   const [request] = asked;
-  const names = listed(namesOf(request.want, venue, (seat) => seatLabel(venue, seat)));
+  const [first, ...others] = triesInWords(request.want, venue);
   return html`<div class="card asking" aria-busy="true">
     <h2 tabindex="-1">${askingTitle(request, event.state, link)}</h2>
-    <p>For ${names}.</p>
+    ${others.length ? html`<ol class="tries">${[first, ...others].map((one) => html`<li>${titled(one)}</li>`)}</ol>` : html`<p>For ${first}.</p>`}
     <div class=${`in-line ${event.state === "paused" ? "still" : ""}`} aria-hidden="true"><i></i></div>
     <p class="quiet-text">${askingText(request, event.state, link)}</p>
   </div>`;

@@ -1,0 +1,151 @@
+// Requests under way. One leaves the list only with an answer: after a reconnect each undecided one is
+// resumed, and asked again under its own id if nobody knows it. What an answer means for the choice and
+// which words it gets is here too.
+
+import { wantOf } from "./choice.js";
+import { groupsNear, offersOfGroups, offersWhenSoldOut } from "./offers.js";
+import { seatLabel } from "./plan.js";
+import * as words from "./words.js";
+
+/**
+ * @typedef {{id: string, want: any, stage: "asking" | "busy" | "accepted" | "delayed", sent_ms: number, asked_ms: number}} Asked
+ *   `sent_ms` is 0 when an answer can no longer tell what time it is at the server
+ */
+
+const ASK_AGAIN_AFTER_MS = 6_000;
+const WATCH_EVERY_MS = 2_000;
+
+export class Asking {
+  /** @param {import("./sale.js").Sale} sale */
+  constructor(sale) {
+    this.sale = sale;
+    setInterval(() => this.#askTheSilentAgain(), WATCH_EVERY_MS);
+  }
+
+  /** @param {Asked[]} requests of before a refresh */
+  restore(requests) {
+    this.sale.state.asked = requests.map((request) => ({ ...request, stage: "asking", sent_ms: 0 }));
+  }
+
+  /** Asks for what is chosen, or for what was offered. */
+  ask(want = wantOf(this.sale.state.choice, this.sale.state.venue)) {
+    const { sale } = this;
+    if (!want || sale.state.asked.length) return;
+    const id = `r-${crypto.getRandomValues(new Uint32Array(3)).join("-")}`;
+    const sent_ms = Date.now();
+    const request = { id, want, stage: "asking", sent_ms, asked_ms: sent_ms };
+    sale.touch({ asked: [request], notice: null });
+    sale.remember();
+    sale.link.send({ type: "request", id, ...want });
+  }
+
+  /** The connection is back: what became of these? */
+  resume() {
+    const { asked } = this.sale.state;
+    for (const request of asked) Object.assign(request, { asked_ms: Date.now(), sent_ms: 0 });
+    if (asked.length) this.sale.link.send({ type: "resume", ids: asked.map(({ id }) => id) });
+  }
+
+  /** Nobody knows this one. */
+  unknown({ id }) {
+    this.#again(this.#find(id));
+  }
+
+  #find(id) {
+    return this.sale.state.asked.find((one) => one.id === id);
+  }
+
+  stage(id, stage) {
+    const request = this.#find(id);
+    if (request) request.stage = stage;
+    this.sale.set({});
+  }
+
+  #again(request) {
+    if (!request) return;
+    request.asked_ms = Date.now();
+    request.sent_ms = 0;
+    this.sale.link.send({ type: "request", id: request.id, ...request.want, again: true });
+  }
+
+  #askTheSilentAgain() {
+    if (!this.sale.link.live) return;
+    for (const request of this.sale.state.asked) {
+      if (request.stage === "asking" && Date.now() - request.asked_ms > ASK_AGAIN_AFTER_MS) this.#again(request);
+    }
+  }
+
+  /** Takes an answered request off the list. @returns {Asked | undefined} */
+  #answered(id) {
+    const { state } = this.sale;
+    const request = this.#find(id);
+    state.asked = state.asked.filter((one) => one !== request);
+    return request;
+  }
+
+  decided({ id, outcome, result }) {
+    const { sale } = this;
+    const request = this.#answered(id);
+    if (!request) return; // told twice: the first answer was the same
+    if (outcome === "held") {
+      sale.orders.got(request, result, sale.state.event.hold_ttl_seconds);
+      sale.choose({ picked: [], places: {} });
+    } else {
+      this.#notHeld(request, outcome, result);
+    }
+    sale.remember();
+  }
+
+  #notHeld({ want }, outcome, result) {
+    const { event, venue, seats } = this.sale.state;
+    if (outcome === "taken") {
+      const groups = (result.instead ?? []).map((group) => seatsOf(venue, group));
+      return this.#withoutTaken(result.taken ?? [], words.taken, offersOfGroups(venue, groups, want));
+    }
+    const sentence = {
+      sold_out: () => words.soldOut(want, result, venue, offersWhenSoldOut(venue, seats, want, result)),
+      limit_reached: () => words.limitReached(event.seats_per_buyer_max),
+      closed: words.closed,
+      conflict: words.conflict,
+    }[outcome];
+    this.sale.tell((sentence ?? words.invalid)());
+  }
+
+  refusedAtTheGate({ id, taken }) {
+    const request = this.#answered(id);
+    if (request) {
+      const { venue, seats } = this.sale.state;
+      const groups = groupsNear(venue, seats, seatsOf(venue, request.want.seats));
+      this.#withoutTaken(taken ?? [], words.notQueued, offersOfGroups(venue, groups, request.want));
+    }
+    this.sale.remember();
+  }
+
+  #withoutTaken(guids, sentence, offers) {
+    const { sale } = this;
+    const { choice, venue } = sale.state;
+    const gone = seatsOf(venue, guids);
+    const notice = sentence(gone.map((seat) => seatLabel(venue, seat)), gone, offers);
+    sale.choose({ picked: choice.picked.filter((seat) => !gone.includes(seat)) });
+    sale.dropGone();
+    sale.tell(notice);
+  }
+
+  /** @returns {boolean} whether it was about a request */
+  failed({ id, message, retry_after }) {
+    const request = this.#find(id);
+    if (!request) return false;
+    if (retry_after) {
+      // Whether it was queued is not known: the same key again settles it, whatever happened.
+      this.stage(id, "busy");
+      setTimeout(() => this.#again(this.#find(id)), retry_after * 1000 * (1 + Math.random()));
+      return true;
+    }
+    this.#answered(id);
+    this.sale.tell(words.refused(message));
+    this.sale.remember();
+    return true;
+  }
+}
+
+const seatsOf = (venue, guids) => guids.map((guid) => venue.seatByGuid.get(guid)).filter((seat) => seat !== undefined);
