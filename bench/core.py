@@ -16,6 +16,7 @@
 | `takeover_after_sigkill` | longest time between two answers, a million rows in the ledger |
 | `growth_with_seats`, `growth_with_waiting` | CPU per decision, large against small |
 | `memory_per_idle_socket`, `memory_per_key` | resident memory of gateway and of the allocator's keys |
+| `map_frame_p95` | the page: time between frames while a map of 20,000 seats moves; needs Chromium |
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from bench.report import Report, Say
 from bench.rows_allocator import measure_backlog, measure_growth
 from bench.rows_http import measure_http
 from bench.rows_memory import measure_memory
+from bench.rows_page import measure_page
 from bench.rows_sockets import measure_sockets
 from bench.rows_stampede import measure_rush, measure_stampede
 from bench.rows_takeover import measure_takeover
@@ -67,6 +69,7 @@ GROUPS: dict[str, tuple[Measure, tuple[str, ...]]] = {
     "takeover": (measure_takeover, ("takeover_after_sigkill", "cold_start_after_sigkill")),
     "growth": (measure_growth, ("growth_with_seats", "growth_with_waiting")),
     "memory": (measure_memory, ("memory_per_idle_socket", "memory_per_key")),
+    "page": (measure_page, ("map_frame_p95",)),
 }
 
 

@@ -192,15 +192,15 @@ export class Sale {
     return !asked.length && (event.state === "open" || event.state === "paused");
   }
 
-  /** Chooses a seat or takes it back; of a group that was offered all at once. @param {number} seat */
+  /** Chooses a seat or takes it back; a seat of a group that was offered chooses that group instead. @param {number} seat */
   toggle(seat) {
     const { choice, seats, notice } = this.state;
     if (!this.#choosable || seats[seat] !== FREE) return;
     if (choice.picked.includes(seat)) return this.choose({ picked: choice.picked.filter((one) => one !== seat) });
-    const group = notice?.offers?.find((offer) => offer.seats.includes(seat))?.seats ?? [seat];
-    const more = group.filter((one) => !choice.picked.includes(one));
-    if (quantityOf({ ...choice, mode: "map" }) + more.length > this.allowance) return this.tell(words.limitReached(this.state.event.seats_per_buyer_max));
-    this.choose({ mode: "map", picked: [...choice.picked, ...more] });
+    const picked = notice?.offers?.find((offer) => offer.seats.includes(seat))?.seats ?? [...choice.picked, seat];
+    const wanted = { ...choice, mode: "map", picked };
+    if (quantityOf(wanted) > this.allowance) return this.tell(words.limitReached(this.state.event.seats_per_buyer_max));
+    this.choose({ mode: "map", picked });
   }
 
   /** How many places of an area can be wanted now: what is free, and what the buyer may have. @param {number} area */

@@ -36,7 +36,7 @@ function partiesInWords(choice, parties) {
   const accessible = parties.reduce((sum, party) => sum + (party.accessible ?? 0), 0);
   const more = accessible ? `, ${inWords(accessible)} with ${accessible === 1 ? "an accessible place" : "accessible places"},` : "";
   if (parties.length > 1) return parties.map((party) => inWords(party.quantity)).join(" and ") + more;
-  if (choice.up_to) return `as many together as there are, ${inWords(total)} at most${more}`;
+  if (choice.up_to) return `up to ${inWords(total)} together${more}`;
   if (quantity === 1) return accessible ? "an accessible place" : "one seat";
   return `${inWords(quantity)} ${apart ? "apart, as near as possible" : "together"}${more}`;
 }

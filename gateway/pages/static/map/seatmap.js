@@ -176,17 +176,17 @@ export class SeatMap extends Component {
     return at.x >= margin && at.y >= margin && at.x <= this.camera.width - margin && at.y <= this.camera.height - margin;
   }
 
-  /** Moves so that all these seats are seen, if they are not; never nearer than now. @param {number[]} seats */
+  /** Moves so that all these seats are seen, as large as there is room for. @param {number[]} seats */
   #showAll(seats) {
     const { camera, finder } = this;
     const places = seats.map((seat) => finder.middleOf(seat));
-    if (places.every((place) => this.#isSeen(place))) return;
     const [left, top, right, bottom] = [
       Math.min(...places.map(({ x }) => x)), Math.min(...places.map(({ y }) => y)),
       Math.max(...places.map(({ x }) => x)), Math.max(...places.map(({ y }) => y)),
     ];
     const room = Math.min((camera.width - 112) / (right - left || 1), (camera.height - 112) / (bottom - top || 1));
-    const scale = Math.min(camera.view.scale, room);
+    const scale = Math.min(room, this.#scaleForTouch());
+    if (scale <= camera.view.scale && places.every((place) => this.#isSeen(place))) return;
     this.#glide(camera.bounded(camera.centred((left + right) / 2, (top + bottom) / 2, scale)));
   }
 

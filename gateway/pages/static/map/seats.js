@@ -177,10 +177,10 @@ export function paintOffer(ctx, venue, seats, number, camera, palette) {
     ctx.arc(x, y, radius + 3, 0, 2 * Math.PI);
     ctx.stroke();
   }
-  const middle = places[places.length >> 1];
-  const [x, y] = [middle.x, middle.y - radius - 15];
+  const [first] = places.sort((one, other) => one.x - other.x);
+  const [x, y] = [first.x - radius - 2, first.y - radius - 2];
   ctx.beginPath();
-  ctx.arc(x, y, 11, 0, 2 * Math.PI);
+  ctx.arc(x, y, 9, 0, 2 * Math.PI);
   ctx.lineWidth = 3;
   ctx.strokeStyle = palette["map-floor"];
   ctx.stroke();
@@ -188,7 +188,7 @@ export function paintOffer(ctx, venue, seats, number, camera, palette) {
   ctx.fill();
   ctx.textAlign = "center";
   ctx.textBaseline = "middle";
-  ctx.font = `600 13px ${FONT}`;
+  ctx.font = `600 12px ${FONT}`;
   ctx.fillStyle = palette["on-accent"];
   ctx.fillText(String(number), x, y + 0.5);
 }

@@ -32,6 +32,9 @@ export class Panel extends Component {
   }
 
   componentDidUpdate(_props, _state, hadFocus) {
+    const { notice } = this.props.sale.state;
+    if (notice && notice !== this.shown) this.card.current.querySelector(".notice").scrollIntoView({ block: "nearest" });
+    this.shown = notice;
     const lost = hadFocus && !this.card.current.contains(document.activeElement);
     if (!lost) return;
     const next = this.card.current.querySelector(".offer") ?? this.card.current.querySelector("h2");

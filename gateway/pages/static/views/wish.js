@@ -17,9 +17,12 @@ export function BestWish({ sale }) {
   return html`<div class="wish">
     <div class="place"><span><b>How many</b>${quantity > 1 && html` <small>side by side</small>`}</span>
       <${Stepper} label="seats" value=${quantity} least=${1} most=${Math.max(1, sale.allowance)} set=${(next) => wish({ quantity: next })} /></div>
-    ${venue.sections.length > 1 && html`<${Choose} label="Where" value=${best.section} set=${(section) => wish({ section })}
-      options=${[["", "Anywhere"], ...venue.sections.map((name) => [name, name])]} />`}
-    <${Price} venue=${venue} best=${best} wish=${wish} />
+    <div class="pair">
+      ${venue.sections.length > 1 && html`<${Choose} label="Where" value=${best.section} set=${(section) => wish({ section })}
+        options=${[["", "Anywhere"], ...venue.sections.map((name) => [name, name])]} />`}
+      <${Price} venue=${venue} best=${best} wish=${wish} />
+    </div>
+    ${best.price === "range" && html`<${Range} venue=${venue} best=${best} wish=${wish} />`}
     ${venue.accessible.includes(1) && html`<div class="place"><span><b>Wheelchair places</b> <small>company sits beside</small></span>
       <${Stepper} label="wheelchair places" value=${Math.min(best.accessible, quantity)} least=${0} most=${quantity}
         set=${(accessible) => wish({ accessible })} /></div>`}
@@ -28,7 +31,7 @@ export function BestWish({ sale }) {
 }
 
 function Choose({ label, value, options, set }) {
-  return html`<label>${label} <select value=${value} onChange=${(change) => set(change.target.value)}>
+  return html`<label>${label} <select aria-label=${label} value=${value} onChange=${(change) => set(change.target.value)}>
     ${options.map(([one, name]) => html`<option value=${one} selected=${one === value}>${name}</option>`)}</select></label>`;
 }
 
@@ -39,11 +42,15 @@ function Price({ venue, best, wish }) {
   const money = (minor) => price(minor, venue.currency);
   const options = [["", "Any price"], ...seated.map(({ name, price_minor }) => [`=${name}`, `${name} · ${money(price_minor)}`])];
   if (prices.length > 2) options.push(["range", "From … to …"]);
-  const bound = (label, name) => html`<${Choose} label=${label} value=${String(best[name])}
-    options=${prices.map((one) => [String(one), money(one)])} set=${(minor) => wish({ [name]: Number(minor) })} />`;
   const choose = (next) => wish({ price: next, ...(next === "range" && { low: prices[0], high: prices.at(-2) }) });
-  return html`<${Choose} label="Price" value=${best.price} options=${options} set=${choose} />
-    ${best.price === "range" && html`<div class="range">${bound("From", "low")}${bound("To", "high")}</div>`}`;
+  return html`<${Choose} label="Price" value=${best.price} options=${options} set=${choose} />`;
+}
+
+function Range({ venue, best, wish }) {
+  const options = pricesOf(venue).map((minor) => [String(minor), price(minor, venue.currency)]);
+  const bound = (label, name) => html`<${Choose} label=${label} value=${String(best[name])} options=${options}
+    set=${(minor) => wish({ [name]: Number(minor) })} />`;
+  return html`<div class="pair">${bound("From", "low")}${bound("To", "high")}</div>`;
 }
 
 /** A fallback in plain words, and what it means. @param {string} which @param {number} quantity */
@@ -96,7 +103,7 @@ class Fallbacks extends Component {
         return html`<li key=${which}>
           <label class="check"><input type="checkbox" checked=${rank >= 0} onChange=${() => tick(which)} />
             <span>${name}${meaning && html` <small>${meaning}</small>`}</span></label>
-          ${rank >= 0 && given.length > 1 && html`<span class="order">
+          ${rank >= 0 && given.length > 1 && html`<span class="moves">
             <button type="button" data-move=${`${which} -1`} disabled=${rank === 0} aria-label=${`Earlier: ${name}`} onClick=${() => this.move(which, -1)}>↑</button>
             <button type="button" data-move=${`${which} 1`} disabled=${rank === given.length - 1} aria-label=${`Later: ${name}`} onClick=${() => this.move(which, 1)}>↓</button>
           </span>`}
