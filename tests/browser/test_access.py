@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 Choose = Callable[[Page, int], None]
 
-_NAMELESS = """() => {
+NAMELESS = """() => {
   const named = (element) =>
     element.getAttribute("aria-label")?.trim() || element.innerText?.trim() ||
     element.labels?.[0]?.innerText.trim() || element.title;
@@ -26,7 +26,7 @@ _NAMELESS = """() => {
     .map((element) => element.outerHTML.slice(0, 120));
 }"""
 
-_BROKEN = """() => {
+BROKEN = """() => {
   const wrong = [];
   const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
   if (new Set(ids).size !== ids.length) wrong.push("an id is there twice");
@@ -56,6 +56,7 @@ _CONTRASTS = """async ([pairs, static]) => {
 TEXT = [
     *((front, ground) for front in ("text", "muted") for ground in ("ground", "surface", "sunken")),
     *(("text", f"{tone}-ground") for tone in ("warn", "good", "info")),
+    ("muted", "info-ground"),
     ("on-accent", "accent"),
     ("on-yours", "yours"),
     ("stage-text", "stage"),
@@ -108,8 +109,8 @@ def test_any_price_colour_is_seen_on_the_map(tabs: Tabs, scheme: Literal["light"
 
 def test_everything_has_a_name_and_references_hold(page: Page, choose: Choose) -> None:
     def check() -> None:
-        assert page.evaluate(_NAMELESS) == []
-        assert page.evaluate(_BROKEN) == []
+        assert page.evaluate(NAMELESS) == []
+        assert page.evaluate(BROKEN) == []
 
     check()
     page.get_by_role("button", name="Best available").click()

@@ -8,7 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from store.venues.make import make
+from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
+from tests.browser.test_access import BROKEN, NAMELESS
 from tests.browser.test_wishes import WHERE, ask, asked, leave_only, seats_in_row, wish_for
 
 pytestmark = pytest.mark.browser
@@ -95,16 +97,49 @@ def test_a_party_too_large_is_told_the_largest_and_asks_for_it(page: Page, fake:
     assert asked(fake) == {"best": {"quantity": 3, "section": WHERE}}
 
 
-def test_a_section_that_is_gone_leads_to_the_rest_of_the_house(page: Page, fake: FakeGateway) -> None:
-    leave_only(fake, seats_in_row(fake, "Circle centre", "A"))
-    fake.mark("a", seats_in_row(fake, WHERE, "A")[:2])
+def test_who_finds_nothing_in_a_section_is_led_to_the_rest_of_the_house(
+    page: Page, fake: FakeGateway
+) -> None:
+    here = seats_in_row(fake, WHERE, "A")
+    leave_only(fake, [*seats_in_row(fake, "Circle centre", "A"), here[0], here[2], here[4]])
     wish_for(page, 3, where=WHERE)
-    page.get_by_role("checkbox", name="Fewer of us").check()  # so that it can be asked at all
-    fake.mark("s", seats_in_row(fake, WHERE, "A")[:2])
+    ask(page)
+    expect(page.locator(".notice")).to_contain_text("No three together are left in Stalls centre; one is.")
+    page.get_by_role("button", name="Ask for Three together anywhere in the house").click()
+    expect(page.locator(".story")).to_have_text("Together in row A.")
+    assert asked(fake) == {"best": {"quantity": 3}}
+
+
+def test_what_no_free_seat_can_answer_is_not_asked_for(page: Page, fake: FakeGateway) -> None:
+    leave_only(fake, seats_in_row(fake, "Circle centre", "A"))
+    wish_for(page, 3, where=WHERE)
     expect(page.get_by_text("Not enough free with these wishes")).to_be_visible()
+    expect(page.locator(".choosing .button.main")).to_be_disabled()
     page.get_by_role("checkbox", name="Anywhere else in the house").check()
     ask(page)
     expect(page.locator(".story")).to_contain_text("Your second choice: three together anywhere.")
+
+
+def test_wishes_and_offers_fit_narrow_screens_and_have_names(tabs: Tabs, fake: FakeGateway) -> None:
+    page = tabs.open(viewport={"width": 320, "height": 640})
+
+    def check() -> None:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        assert page.evaluate(NAMELESS) == []
+        assert page.evaluate(BROKEN) == []
+
+    leave_only(fake, seats_in_row(fake, WHERE, "A")[:3] + seats_in_row(fake, WHERE, "C")[:2])
+    ticks = ("Anywhere else in the house", "Apart, as near as possible")
+    wish_for(page, 5, where=WHERE, ticks=ticks)
+    page.get_by_role("combobox", name="Price").select_option("range")
+    check()
+    for tick in ticks:
+        page.get_by_role("checkbox", name=tick).uncheck()
+    page.get_by_role("combobox", name="To").select_option("9500")
+    ask(page)
+    expect(page.locator(".offer")).to_have_count(1)
+    expect(page.locator(".offer")).to_be_in_viewport()
+    check()
 
 
 class TestHall:

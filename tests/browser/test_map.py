@@ -41,6 +41,26 @@ def test_arrows_go_along_the_row_and_between_rows(page: Page, fake: FakeGateway)
     assert said(page).endswith("free")
 
 
+def test_a_finger_comes_nearer_first_and_two_zoom(tabs: Tabs, fake: FakeGateway) -> None:
+    page = tabs.open(has_touch=True)
+    canvas = page.locator("canvas")
+    box = canvas.bounding_box()
+    assert box is not None
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.touchscreen.tap(middle[0], middle[1] + 8)  # a seat of the middle column
+    expect(page.locator(".picked li")).to_have_count(0)  # too small to hit: the map came nearer instead
+    page.touchscreen.tap(*middle)
+    expect(page.locator(".picked li")).to_have_count(1)
+    page.get_by_role("button", name="Show all").click()
+    expect(canvas).to_have_css("touch-action", "pan-y")
+    fingers = page.context.new_cdp_session(page)
+    for kind, apart in (("touchStart", 20), ("touchMove", 60), ("touchMove", 120), ("touchEnd", 0)):
+        points = [{"x": middle[0] + side * apart, "y": middle[1], "id": side + 1} for side in (-1, 1)]
+        touching = {"type": kind, "touchPoints": points if apart else []}
+        fingers.send("Input.dispatchTouchEvent", touching)
+    expect(canvas).to_have_css("touch-action", "none")
+
+
 class TestHall:
     @pytest.fixture
     def fake(self) -> FakeGateway:

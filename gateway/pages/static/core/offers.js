@@ -4,7 +4,7 @@ import { costOf } from "./choice.js";
 import { inWords, price, titled } from "./money.js";
 import { FREE } from "./plan.js";
 import { groupInWords, placesInWords, whereOf } from "./tellings.js";
-import { freeFor, partiesOf } from "./wishes.js";
+import { partiesOf } from "./wishes.js";
 
 /**
  * @typedef {object} Offer
@@ -41,11 +41,21 @@ export function offersWhenSoldOut(venue, states, want, { reason, largest, free }
   }
   const anywhere = { best: { quantity: party.quantity, ...(party.accessible && { accessible: party.accessible }) } };
   const tried = (want.fallbacks ?? []).some((one) => partiesOf(one).some(({ section }) => !section));
-  if (party.section && !tried && freeFor(anywhere.best, venue, states).free >= party.quantity) {
+  if (party.section && !tried && sitsTogether(venue, states, party)) {
     const all = party.quantity === 1 ? "One seat" : `${titled(inWords(party.quantity))} together`;
     offers.push(worded(anywhere, all, " anywhere in the house"));
   }
   return offers;
+}
+
+/** Whether so many neighbours are free anywhere. */
+function sitsTogether(venue, states, { quantity, accessible }) {
+  const open = (seat) => states[seat] === FREE && (accessible || !venue.accessible[seat]);
+  return venue.blocks.some(({ first, length }) => {
+    let run = 0;
+    for (let seat = first; seat < first + length && run < quantity; seat += 1) run = open(seat) ? run + 1 : 0;
+    return run >= quantity;
+  });
 }
 
 const worded = (want, name, where) => ({ want, seats: [], name, detail: where.trim(), label: name + where });

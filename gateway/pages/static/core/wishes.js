@@ -128,7 +128,7 @@ export function outlookOf(tries, venue, states) {
 }
 
 /** How many free seats a party describes, and their lowest and highest price. @param {any} party @param {Venue} venue @param {Uint8Array} states */
-export function freeFor({ section, category, price_min = 0, price_max = Infinity, accessible = 0 }, venue, states) {
+function freeFor({ section, category, price_min = 0, price_max = Infinity, accessible = 0 }, venue, states) {
   const in_section = section ? venue.sections.indexOf(section) : -1;
   const fitting = venue.categories.map(
     ({ name, price_minor }) => (!category || name === category) && price_minor >= price_min && price_minor <= price_max,

@@ -51,6 +51,7 @@ export class SeatMap extends Component {
   #resized() {
     const { width, height } = this.frame.current.getBoundingClientRect();
     this.picture.resize(width, height);
+    if (width) this.#changed();
   }
 
   #intentions() {

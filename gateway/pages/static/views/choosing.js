@@ -71,18 +71,20 @@ function offerOf({ state }) {
 }
 
 function TheButton({ sale }) {
-  const { event, venue, choice } = sale.state;
+  const { event, venue, choice, notice } = sale.state;
   const { quantity, possible, cost, from } = offerOf(sale);
   const full = sale.allowance === 0;
+  const over = quantity > sale.allowance;
   const standing = choice.mode === "map" && !choice.picked.length && quantity > 0;
   const what = counted(quantity, standing ? "place" : "seat");
   const most = event.seats_per_buyer_max;
+  const offered = notice?.offers?.length > 0;
   return html`<div class="act">
     <p class="total"><span>${quantity && possible ? what : choice.mode === "best" && !full ? "Not enough free with these wishes" : "Nothing chosen yet"}</span>
       ${quantity > 0 && possible && html`<b class="money">${from ? "from " : ""}${price(cost, venue.currency)}</b>`}</p>
-    <div class=${`thumb ${possible && !full ? "ready" : ""}`}><button type="submit" class="button main" disabled=${!possible || full}>
+    <div class=${`thumb ${possible && !over && !offered ? "ready" : ""}`}><button type="submit" class="button main" disabled=${!possible || over}>
       ${!quantity || !possible ? "Hold seats" : `Hold ${what} · ${from ? "from " : ""}${price(cost, venue.currency)}`}
     </button></div>
-    <p class="quiet-text">${full ? `You have all ${most} you can have here.` : `Yours for ${spoken(event.hold_ttl_seconds)} while you buy. Up to ${most} each.`}</p>
+    <p class="quiet-text">${full ? `You have all ${most} you can have here.` : over ? `You can have ${sale.allowance} more here.` : `Yours for ${spoken(event.hold_ttl_seconds)} while you buy. Up to ${most} each.`}</p>
   </div>`;
 }

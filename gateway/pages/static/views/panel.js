@@ -61,7 +61,7 @@ function Told({ sale }) {
   return html`<div class=${notice ? `notice ${notice.tone}` : "notice-place"}>
     <div role="status">${notice && html`<b>${notice.title}</b> <span>${notice.text}</span>`}</div>
     ${offers.length > 0 && html`<div class="offers" role="group" aria-label="Free instead">
-      ${offers.map((offer, index) => html`<button key=${offer.label} type="button" class="offer" aria-label=${`Ask for ${offer.label}`}
+      ${offers.map((offer, index) => html`<button key=${offer.label} type="button" class=${`offer ${offer.seats.length ? "numbered" : ""}`} aria-label=${`Ask for ${offer.label}`}
         onClick=${() => sale.take(offer)}>
         ${offer.seats.length > 0 && html`<i class="offer-number">${index + 1}</i>`}
         <b>${offer.name}</b> <small>${offer.detail}</small></button>`)}
