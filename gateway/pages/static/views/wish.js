@@ -41,7 +41,7 @@ function Price({ venue, best, wish }) {
   if (seated.length < 2) return null;
   const money = (minor) => price(minor, venue.currency);
   const options = [["", "Any price"], ...seated.map(({ name, price_minor }) => [`=${name}`, `${name} · ${money(price_minor)}`])];
-  if (prices.length > 2) options.push(["range", "From … to …"]);
+  if (prices.length > 2) options.push(["range", "A range"]);
   const choose = (next) => wish({ price: next, ...(next === "range" && { low: prices[0], high: prices.at(-2) }) });
   return html`<${Choose} label="Price" value=${best.price} options=${options} set=${choose} />`;
 }
