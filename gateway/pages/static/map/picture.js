@@ -1,6 +1,6 @@
 // What is on the canvas: the venue and its seats, kept as drawn for one view, and on top of them what
-// changes with every move of a finger. While a large house is moved its seats are the last picture,
-// shifted, and drawn anew when it comes to rest; a frame is drawn at most once, and only when asked for.
+// changes with every move of a finger. While very many seats are in view and move they are the last
+// picture, shifted, and drawn anew at rest; a frame is drawn at most once, and only when asked for.
 
 import { Layer } from "./layer.js";
 import { namesOf, paintNames } from "./names.js";
@@ -9,6 +9,7 @@ import { paintAreas, paintScenery, sceneryOf } from "./scenery.js";
 import { paintOffer, paintOwn, paintRing, paintSeats } from "./seats.js";
 
 const REST_MS = 90;
+/** So many seats in view are not drawn anew in every frame. */
 const SHIFT_FROM_SEATS = 4_000;
 
 export class Picture {
@@ -26,6 +27,7 @@ export class Picture {
     this.layer = new Layer();
     this.ratio = 0;
     this.changes = -1;
+    this.in_view = 0;
     this.recolour();
   }
 
@@ -66,8 +68,8 @@ export class Picture {
     const ctx = this.canvas.getContext("2d");
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const moved = layer.view !== camera.view;
-    const large = sale.state.venue.count >= SHIFT_FROM_SEATS;
-    if (moved && large && layer.view && !this.rested) this.#drawAnewAtRest();
+    const many = this.in_view >= SHIFT_FROM_SEATS;
+    if (moved && many && layer.view && !this.rested) this.#drawAnewAtRest();
     else if (moved || this.changes !== sale.state.changes) this.#drawLayer();
     ctx.fillStyle = this.palette["map-ground"];
     ctx.fillRect(0, 0, camera.width, camera.height);
@@ -92,7 +94,7 @@ export class Picture {
     layer.begin(camera, this.ratio);
     paintScenery(layer.ctx, venue, this.scenery, camera, palette);
     paintAreas(layer.ctx, venue, places, choice.places, camera, palette);
-    paintSeats(layer.ctx, venue, seats, new Set([...sale.orders.mine.keys(), ...choice.picked]), camera, palette);
+    this.in_view = paintSeats(layer.ctx, venue, seats, new Set([...sale.orders.mine.keys(), ...choice.picked]), camera, palette);
     paintNames(layer.ctx, venue, this.names, this.finder, camera, palette);
   }
 

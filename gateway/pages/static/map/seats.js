@@ -15,6 +15,7 @@ export const radiusOf = (venue, camera) => Math.min(venue.pitch * 0.4 * camera.v
  * @param {import("../core/plan.js").Venue} venue
  * @param {Uint8Array} states
  * @param {{has(seat: number): boolean}} apart seats that are drawn elsewhere
+ * @returns {number} how many were in view
  */
 export function paintSeats(ctx, venue, states, apart, camera, palette) {
   const radius = radiusOf(venue, camera);
@@ -26,6 +27,8 @@ export function paintSeats(ctx, venue, states, apart, camera, palette) {
   if (radius < DETAILS_FROM_PX) paintSmall(ctx, looks, radius, palette);
   else paintDetailed(ctx, looks, radius, palette);
   if (radius >= NUMBERS_FROM_PX) paintNumbers(ctx, venue, looks, radius, palette);
+  const lists = [...looks.free, looks.held, looks.sold, looks.blocked];
+  return lists.reduce((total, list) => total + list.length / 3, 0);
 }
 
 /** Seats in view by look, as flat lists [x, y, seat, …] in screen pixels. */
