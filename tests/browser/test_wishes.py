@@ -127,6 +127,20 @@ def test_a_party_apart_hears_how_it_is_parted(page: Page, fake: FakeGateway) -> 
     )
 
 
+def test_parts_in_one_row_or_in_two_sections_are_told_apart(page: Page, fake: FakeGateway) -> None:
+    row = seats_in_row(fake, WHERE, "A")
+    leave_only(fake, [row[0], row[1], row[3], row[4]])
+    wish_for(page, 4, ticks=("Two and two",))
+    ask(page)
+    expect(page.locator(".story")).to_contain_text("Two and two in row A.")
+    page.get_by_role("button", name="Give back").click()
+    other = seats_in_row(fake, "Stalls left", "A")
+    fake.mark("s", row)
+    fake.mark("a", [*row[:2], *other[:2]])
+    ask(page)
+    expect(page.locator(".story")).to_contain_text("two in row A of Stalls left")
+
+
 def test_fewer_are_counted(page: Page, fake: FakeGateway) -> None:
     leave_only(fake, seats_in_row(fake, WHERE, "A")[:3])
     wish_for(page, 4, ticks=("Fewer of us",))

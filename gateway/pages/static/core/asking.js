@@ -115,7 +115,7 @@ export class Asking {
     const request = this.#answered(id);
     if (request) {
       const { venue, seats } = this.sale.state;
-      const groups = groupsNear(venue, seats, seatsOf(venue, request.want.seats));
+      const groups = groupsNear(venue, seats, seatsOf(venue, request.want.seats ?? []));
       this.#withoutTaken(taken ?? [], words.notQueued, offersOfGroups(venue, groups, request.want));
     }
     this.sale.remember();

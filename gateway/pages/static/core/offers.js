@@ -76,6 +76,7 @@ function fewerPlaces(venue, want, free) {
  */
 export function groupsNear(venue, states, seats) {
   const [seat] = seats;
+  if (seat === undefined) return [];
   const like = (one, other) => venue.category[one] === venue.category[other];
   const own = new Set(seats);
   const open = (one) => states[one] === FREE && !venue.accessible[one] && !own.has(one);

@@ -61,7 +61,13 @@ function groupsOf(venue, seats) {
 
 const blockOf = (venue, seat) => venue.blocks.find(({ first, length }) => seat >= first && seat < first + length);
 const sameBlock = (venue, one, other) => blockOf(venue, one) === blockOf(venue, other);
-const rowOf = (venue, [seat]) => (venue.row[seat] ? `row ${venue.row[seat]}` : venue.sections[venue.section[seat]]);
+
+/** `row A`, and of which section where that would not be clear. */
+function rowOf(venue, [seat], with_section) {
+  const section = venue.sections[venue.section[seat]];
+  if (!venue.row[seat]) return section;
+  return with_section ? `row ${venue.row[seat]} of ${section}` : `row ${venue.row[seat]}`;
+}
 
 /**
  * What a held request got, as sentences; empty where the seats say it all.
@@ -80,7 +86,13 @@ function seatedInWords(step, venue, seats) {
   if (!step || seats.length < 2) return "";
   const groups = groupsOf(venue, seats);
   if (groups.length === 1) return `Together in ${rowOf(venue, seats)}.`;
-  const parts = listed(groups.map((group) => `${inWords(group.length)} in ${rowOf(venue, group)}`));
+  const sections = new Set(seats.map((seat) => venue.section[seat]));
+  const byRow = new Map();
+  for (const group of groups) {
+    const row = rowOf(venue, group, sections.size > 1);
+    byRow.set(row, [...(byRow.get(row) ?? []), inWords(group.length)]);
+  }
+  const parts = listed([...byRow].map(([row, sizes]) => `${listed(sizes)} in ${row}`));
   return step === "apart" ? `Apart, as near as possible: ${parts}.` : `${titled(parts)}.`;
 }
 
