@@ -40,6 +40,10 @@ WITH batches AS (
 SELECT extract(epoch FROM max(batch_time) - min(batch_time))::float8, array_agg(rows ORDER BY batch_no)
   FROM batches
 """
+BATCHES = """
+SELECT (extract(epoch FROM batch_time) * 1000000)::bigint, octet_length(row_digests) / 16
+  FROM ledger_batch WHERE event_id = %s AND batch_no > %s ORDER BY batch_no
+"""
 OUTCOMES = "SELECT outcome, count(*) FROM ledger WHERE event_id = %s AND kind = 'request' GROUP BY outcome"
 
 
@@ -84,13 +88,34 @@ class Alone:
             before = cpu_by_name(self._stack.pid, TOOK_PART)
         finally:
             self._stack.kill("allocator-1", signal.SIGCONT)
-        self._wait(lambda: arrival_order(self._cursor()[1]) >= arrival_order(last))
+        self._wait_decided(last)
         cpu = sum(spent(before, cpu_by_name(self._stack.pid, TOOK_PART)).values())
         row = self._connection.execute(RATE, (self.event.id, before_batch)).fetchone()
         assert row is not None, "an aggregate always gives a row"
         seconds, sizes = row
         rate = float(sum(sizes[:-1])) / seconds if seconds else 0.0
         return Decided(len(entries), rate, sizes, cpu / len(entries) * 1e6)
+
+    def feed(self, entries: list[bytes], burst: int) -> list[tuple[int, int]]:
+        """Let it decide in batches of about `burst`: while one is decided, the next waits in the stream.
+
+        (microseconds by Postgres' clock, decisions) of each batch.
+        """
+        before_batch, _ = self._cursor()
+        bursts: list[Arrival] = []
+        for start in range(0, len(entries), burst):
+            if len(bursts) > 1:
+                self._wait_decided(bursts[-2])
+            bursts.append(self._arrivals.append(entries[start : start + burst])[-1])
+        self._wait_decided(bursts[-1])
+        rows = self._connection.execute(BATCHES, (self.event.id, before_batch)).fetchall()
+        return [(batch_time, count) for batch_time, count in rows]
+
+    def count(self, statement: str) -> int:
+        """What a statement about the event counts."""
+        row = self._connection.execute(statement.encode(), (self.event.id,)).fetchone()
+        assert row is not None, "a count always gives a row"
+        return int(row[0])
 
     def outcomes(self) -> dict[str, int]:
         return dict(self._connection.execute(OUTCOMES, (self.event.id,)).fetchall())
@@ -100,6 +125,9 @@ class Alone:
         row = self._connection.execute(statement, (self.event.id,)).fetchone()
         assert row is not None, "an event has a cursor row"
         return int(row[0]), str(row[1])
+
+    def _wait_decided(self, last: Arrival) -> None:
+        self._wait(lambda: arrival_order(self._cursor()[1]) >= arrival_order(last))
 
     def _wait(self, true_when: Any) -> None:
         give_up_at = time.monotonic() + DECIDE_SECONDS_MAX
@@ -117,8 +145,8 @@ def allocator_stack() -> Iterator[Stack]:
 
 
 @contextmanager
-def alone(stack: Stack, seats: int) -> Iterator[Alone]:
-    """A new event of that many seats, owned by the allocator."""
+def alone(stack: Stack, seats: int | Plan) -> Iterator[Alone]:
+    """A new event of a plan or of that many seats, owned by the allocator."""
     one = Alone(stack, make_event(stack.urls.database_url, seats, hold_ttl_seconds=3_600))
     try:
         one.wait_owned()

@@ -77,18 +77,18 @@ def running_target(url: str, data_dir: Path | None = None) -> Target:
 
 def make_event(
     database_url: str,
-    seats: int,
+    seats: int | Plan,
     *,
     gate: bool = False,
     hold_ttl_seconds: int = 480,
     seats_per_buyer_max: int = 8,
     state: EventState = EventState.OPEN,
 ) -> StageEvent:
-    """An event of `seats` seats in a theatre of its own."""
-    plan = make("theatre", seats)
+    """An event of a plan, or of `seats` seats in a theatre of its own."""
+    plan = make("theatre", seats) if isinstance(seats, int) else seats
     slug = f"stampede-{secrets.token_hex(4)}"
     with psycopg.connect(database_url) as connection:
-        venue_id = save_venue(connection, f"stampede-theatre-{seats}", plan)
+        venue_id = save_venue(connection, f"stampede-{plan.name.lower().replace(' ', '-')}", plan)
         event_id = events.create_event(
             connection,
             slug,

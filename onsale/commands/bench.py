@@ -11,12 +11,16 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
+from onsale.commands.seating import seating
 from onsale.commands.strategies import strategies
 from onsale.errors import OnsaleError as FrontDoorError
 from store.errors import OnsaleError
 
-app = typer.Typer(no_args_is_help=True, help="Measure: core, strategies, all; report makes a page of it.")
+app = typer.Typer(
+    no_args_is_help=True, help="Measure: core, strategies, seating or all; report makes a page."
+)
 app.command("strategies")(strategies)
+app.command("seating")(seating)
 _notes = Console(stderr=True, highlight=False)
 _results = Console(highlight=False)
 
