@@ -1,6 +1,7 @@
-"""`./run bench all`: the core rows and every strategy in one run and one file; and reading such files.
+"""`./run bench all`: core, seating and every strategy in one run and one file; and reading such files.
 
-A file may hold the JSON of `all`, of `core` or `strategies` alone, of `torture`, `simulate` or `mutants`.
+A file may hold the JSON of `all`, of `core`, `seating` or `strategies` alone, of `torture`, `simulate` or
+`mutants`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from rich.console import RenderableType
 from bench.core import run_core
 from bench.effort import Effort
 from bench.labels import in_order
-from bench.report import Report, Row, Say, at_least
+from bench.report import Judged, Report, Row, Say, at_least
+from bench.seating.results import SeatingReport
+from bench.seating.run import run_seating
 from store.errors import BadRequest
 
 RATIOS = {
@@ -30,6 +33,8 @@ RATIOS = {
 MUST_BE_ZERO = ("oversold", "lost", "doubled", "reordered", "unexplained")
 TORTURE_FAULTS_MIN = 200
 SALES_A_MINUTE_MIN = 600
+SECONDS_MAX = 880.0
+"""A whole run, nearly: what core and seating leave of it the strategies get."""
 
 
 class Everything(Struct):
@@ -40,6 +45,7 @@ class Everything(Struct):
     quick: bool = False
     seconds: float = 0.0
     core: Report | None = None
+    seating: SeatingReport | None = None
     strategies: dict[str, Any] | None = None
     """The strategies' own report, as plain JSON."""
     torture: dict[str, Any] | None = None
@@ -50,11 +56,14 @@ class Everything(Struct):
     def machine(self) -> dict[str, Any]:
         if self.core is not None:
             return self.core.machine
+        if self.seating is not None:
+            return self.seating.measured.machine
         return dict((self.strategies or {}).get("machine") or {})
 
     def rows(self) -> list[Row]:
         """Every row of the reach table that was measured, in the order in which they are told."""
         rows = list(self.core.rows) if self.core is not None else []
+        rows += self.seating.measured.rows if self.seating is not None else []
         rows += _ratio_rows(self.strategies or {})
         if self.torture is not None:
             rows.append(_torture_row(self.torture))
@@ -64,17 +73,25 @@ class Everything(Struct):
             rows.append(_mutants_row(self.mutants))
         return in_order(rows)
 
+    @property
+    def judged(self) -> list[Judged]:
+        """Every event that the checker looked at."""
+        reports = (self.core, self.seating.measured if self.seating is not None else None)
+        return [one for report in reports if report is not None for one in report.judged]
+
 
 def run_everything(say: Say, effort: Effort) -> tuple[Everything, RenderableType]:
-    """Core, then strategies; and the strategies' tables as they show them themselves."""
+    """Core, seating, then strategies; and the strategies' tables as they show them themselves."""
     strategies_run = import_module("bench.strategies.run")
     strategies_show = import_module("bench.strategies.show")
     begun = time.monotonic()
     taken_at = datetime.now(UTC).isoformat(timespec="seconds")
     core = run_core([], say, effort)
-    strategies = strategies_run.run_strategies(quick=effort.quick, say=say)
+    seating = run_seating(say, effort)
+    left = SECONDS_MAX - (time.monotonic() - begun)
+    strategies = strategies_run.run_strategies(quick=effort.quick, say=say, seconds_max=left)
     seconds = round(time.monotonic() - begun, 1)
-    measured = Everything(taken_at, effort.quick, seconds, core, msgspec.to_builtins(strategies))
+    measured = Everything(taken_at, effort.quick, seconds, core, seating, msgspec.to_builtins(strategies))
     shown: RenderableType = strategies_show.strategies_report(strategies)
     return measured, shown
 
@@ -108,12 +125,14 @@ def _take(found: Everything, read: Any) -> None:
         found.simulation = read
     elif "guards" in read:
         found.mutants = read
+    elif "sales" in read:
+        found.seating = msgspec.convert(read, SeatingReport)
     elif any("strategy" in row for row in read.get("rows", [])):
         found.strategies = read
     elif "rows" in read and "machine" in read:
         found.core = msgspec.convert(read, Report)
     else:
-        raise TypeError("none of core, all, strategies, torture, simulate and mutants")
+        raise TypeError("none of core, all, seating, strategies, torture, simulate and mutants")
 
 
 def _ratio_rows(strategies: dict[str, Any]) -> list[Row]:

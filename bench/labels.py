@@ -35,6 +35,13 @@ GROUPS: dict[str, dict[str, str]] = {
         "growth_with_seats": "allocator: cost per decision, 1,000 → 100,000 seats",
         "growth_with_waiting": "allocator: cost per decision, 1,000 → 200,000 waiting",
     },
+    "How people sit": {
+        "seating_overtaken": "parties overtaken by later arrivals",
+        "seating_split_needlessly": "parties split though a run of their size was free",
+        "seating_decisions": "allocator: 60,000 parties for an arena of 100,000 seats, until sold out",
+        "seating_last_thousand": "allocator: the last thousand of them, against the first",
+        "seat_state": "memory per seat of that arena, holds apart",
+    },
     "When things die": {
         "takeover_after_sigkill": "takeover after SIGKILL: longest time between two answers",
         "cold_start_after_sigkill": "the same with no standby, one allocator started anew",

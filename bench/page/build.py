@@ -21,6 +21,7 @@ from bench.page.reached import (
     repeat_section,
 )
 from bench.page.rivals import curve_data, rivals_sections
+from bench.page.sitting import sitting_section
 from bench.report import Curve
 
 HERE = Path(__file__).parent
@@ -34,14 +35,16 @@ def page(found: Everything) -> str:
     parts: list[str] = [headlines(found)]
     if rows:
         parts.append(reach_section(rows, core.failures if core is not None else {}))
+    if found.seating is not None:
+        parts.append(sitting_section(found.seating))
     if core is not None and core.curves:
         parts += [latency_section(core.curves), open_loop_note(core)]
     parts += rivals_sections(found.strategies or {})
     if core is not None and core.where_time_goes:
         parts.append(cpu_section(core.where_time_goes))
     parts.append(proofs_section(found))
-    if core is not None and core.judged:
-        parts.append(judged_section(core.judged))
+    if judged := found.judged:
+        parts.append(judged_section(judged))
     if found.machine:
         parts.append(machine_section(found.machine))
     parts.append(repeat_section())

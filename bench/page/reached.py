@@ -172,6 +172,7 @@ def machine_section(machine: dict[str, Any]) -> Html:
 def repeat_section() -> Html:
     commands = (
         "./run bench all --json out.json",
+        "./run bench seating",
         "./run torture --minutes 10 --seed 1 --json torture.json",
         "./run simulate --seeds 5000 --json simulate.json",
         "./run mutants --json mutants.json",

@@ -55,29 +55,36 @@ def core(
 
 @app.command("all")
 def everything(json_path: JsonOption = None, quick: QuickOption = False) -> None:
-    """Core and every strategy in one run, at most fifteen minutes; exit code 1 for a miss."""
+    """Core, seating and every strategy in one run, at most fifteen minutes; exit code 1 for a miss."""
     from bench.effort import Effort
     from bench.everything import run_everything
+    from bench.seating.show import seating_report
     from bench.show import core_report, rows_table
 
     with _measuring() as status:
         measured, strategies_tables = run_everything(status.update, Effort(quick))
     assert measured.core is not None, "it was just measured"
+    assert measured.seating is not None, "it was just measured"
     _results.print(strategies_tables)
-    _results.print(core_report(measured.core))
-    core_names = {row.name for row in measured.core.rows}
+    _results.print(seating_report(measured.seating))
     _results.print()
-    _results.print(rows_table([row for row in measured.rows() if row.name not in core_names]))
+    _results.print(core_report(measured.core))
+    shown = {row.name for report in (measured.core, measured.seating.measured) for row in report.rows}
+    _results.print()
+    _results.print(rows_table([row for row in measured.rows() if row.name not in shown]))
     _write(json_path, measured)
     _notes.print(f"{measured.seconds / 60:.1f} minutes in all", style="dim")
-    raise typer.Exit(0 if measured.core.passed and all(row.reached for row in measured.rows()) else 1)
+    passed = measured.core.passed and measured.seating.passed
+    raise typer.Exit(0 if passed and all(row.reached for row in measured.rows()) else 1)
 
 
 @app.command("report")
 def report(
     files: Annotated[
         list[Path],
-        typer.Argument(help="JSON of bench all, core or strategies, of torture, simulate or mutants."),
+        typer.Argument(
+            help="JSON of bench all, core, seating or strategies, of torture, simulate or mutants."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Where to write the page.")] = Path("report.html"),
     markdown: Annotated[

@@ -21,6 +21,8 @@ from bench.labels import OTHERS, grouped, label
 from bench.page.build import page
 from bench.page.markup import tag
 from bench.report import Curve, Judged, Report, at_least, at_most, for_the_record
+from bench.seating.judge import Verdict
+from bench.seating.results import ONSALE, SKIP_LOCKED, Sale, SeatingReport
 from onsale.commands.bench import app
 from store.errors import BadRequest
 
@@ -71,6 +73,14 @@ def strategies() -> dict[str, object]:
     return {"rows": rows, "ratios": ratios, "not_best": ["curve-1 over http: p50 4 ms; set_nx has 2"]}
 
 
+def seating() -> SeatingReport:
+    rows = [at_most("seating_overtaken", [0], "parties", 0, note="SKIP LOCKED 31")]
+    judged_too = [Judged("seating, Arena", 70, [], "checker and replay")]
+    verdicts = {ONSALE: Verdict(60, 50), SKIP_LOCKED: Verdict(60, 50, split_needlessly=9, overtaken=31)}
+    sales = [Sale("Arena", 100, name, 1.0, verdict) for name, verdict in verdicts.items()]
+    return SeatingReport(Report(MACHINE, rows, judged=judged_too), sales)
+
+
 def torture(**found: int) -> dict[str, object]:
     return {"faults": 212, "faults_by_kind": {}, "minutes": 10, "decisions": 5_000, **found}
 
@@ -100,7 +110,9 @@ def mutants() -> dict[str, object]:
 
 def whole() -> Everything:
     taken_at = "2026-11-21T14:00:00+00:00"
-    return Everything(taken_at, False, 800.0, core(), strategies(), torture(), simulation(), mutants())
+    return Everything(
+        taken_at, False, 800.0, core(), seating(), strategies(), torture(), simulation(), mutants()
+    )
 
 
 def test_every_row_of_the_benchmark_has_a_name_for_people_and_is_on_the_page():
@@ -121,7 +133,7 @@ def test_the_page_says_in_words_what_was_reached_and_missed():
     built = page(whole())
     assert "11,000/s" in built
     assert "10,000 – 12,000" in built
-    assert built.count('class="verdict reached"') == 4
+    assert built.count('class="verdict reached"') == 5
     assert built.count('class="verdict missed"') == 3
 
 
@@ -164,6 +176,8 @@ def test_the_data_of_the_plots_is_json():
         Everything(core=Report(MACHINE, [at_least("new_row", [1.0], "x", 2.0)])),
         Everything(strategies={"rows": [strategy("naive", decisions_per_second=0.0)]}),
         Everything(strategies={}),
+        Everything(seating=SeatingReport(Report({}))),
+        Everything(seating=seating()),
         Everything(torture=torture(lost=1)),
         Everything(simulation=simulation(broken=[{"story": "ann"}])),
         Everything(mutants={"guards": 0, "caught": 0}),
@@ -173,6 +187,17 @@ def test_parts_that_were_not_measured_are_left_out(found):
     built = page(found)
     assert built.endswith("</html>\n")
     assert "None" not in built.partition('id="data"')[0]
+
+
+def test_the_page_shows_how_people_sit_and_who_looked():
+    built = page(whole())
+    assert "How people sit" in built
+    assert "Arena: 100 seats, 60 parties" in built
+    assert "◆</i>31<" in built
+    assert "○</i>none<" in built
+    assert "62.0%" in built, "of the fifty seated 31 were overtaken"
+    assert "seating, Arena" in built
+    assert page(Everything(seating=seating())).count("2 cores of a &lt;fast&gt; one") == 1
 
 
 def test_what_was_broken_on_purpose_is_told():
@@ -202,8 +227,8 @@ def test_a_torture_that_lost_anything_is_missed_whatever_its_faults():
 
 def test_reports_are_read_from_several_files(tmp_path):
     parts = {
-        "core": core(), "strategies": strategies(), "torture": torture(), "simulation": simulation(),
-        "mutants": mutants(), "all": whole(),
+        "core": core(), "seating": seating(), "strategies": strategies(), "torture": torture(),
+        "simulation": simulation(), "mutants": mutants(), "all": whole(),
     }  # fmt: skip
     paths = {}
     for name, part in parts.items():
@@ -258,16 +283,26 @@ def test_bench_all_shows_and_writes_core_and_strategies(tmp_path, monkeypatch):
 
     found = strategies()
     measured = Strategies(found["rows"], found["ratios"])  # type: ignore[arg-type]
-    run = types.SimpleNamespace(run_strategies=lambda *, quick, say: measured)
+    given: dict[str, float] = {}
+
+    def run_strategies(*, quick, say, seconds_max):
+        given["seconds_max"] = seconds_max
+        return measured
+
+    run = types.SimpleNamespace(run_strategies=run_strategies)
     tables = types.SimpleNamespace(strategies_report=lambda report: f"{len(report.rows)} rows of strategies")
     monkeypatch.setitem(sys.modules, "bench.strategies.run", run)
     monkeypatch.setitem(sys.modules, "bench.strategies.show", tables)
     monkeypatch.setattr(everything, "run_core", lambda only, say, effort: core())
+    monkeypatch.setattr(everything, "run_seating", lambda say, effort: seating())
     out = tmp_path / "out.json"
     ran = CliRunner().invoke(app, ["all", "--json", str(out)])
     assert ran.exit_code == 1, "a row was missed"
     assert "9 rows of strategies" in ran.output
     assert "http_vs_best_http_strategy" in ran.output
+    assert "Arena: 100 seats, 60 parties" in ran.output
+    assert 0 < given["seconds_max"] <= everything.SECONDS_MAX, "what core and seating left"
     again = read_files([out])
     assert again.core == core()
+    assert again.seating == seating()
     assert again.strategies == msgspec.to_builtins(measured)
