@@ -9,6 +9,9 @@ from allocator.seating import Step
 from allocator.wishes import Option, Party
 from store.words import Outcome
 
+_STEPS = list(Step)
+"""In the order of the ladder: to look at an enum costs as much as to find a seat."""
+
 
 class Chosen(NamedTuple):
     """What an option gives. `step` is how far down the ladder the last placed party had to go."""
@@ -39,6 +42,12 @@ def choose(memory: Memory, option: Option, left: int) -> Chosen | Refused:
             return _area_full(memory, area)
     if not option.parties:
         return Chosen(option.seats, option.areas, None)
+    if len(option.parties) == 1 and not option.seats:  # what nearly everyone describes: nobody else to mind
+        (party,) = option.parties
+        found = _party(memory, party, party.quantity, [])
+        if found is None:
+            return _none_together(memory, party)
+        return Chosen(tuple(found[0]), option.areas, found[1])
     return _seated(memory, option, list(option.seats), option.quantity)
 
 
@@ -70,7 +79,7 @@ def _up_to(memory: Memory, option: Option, left: int) -> Chosen | Refused:
 
 def _seated(memory: Memory, option: Option, seats: list[int], left: int) -> Chosen | Refused:
     """`seats` and those of all parties, at most `left`; what one party got is taken for the next."""
-    seating, steps = memory.seating, list(Step)
+    seating = memory.seating
     hidden = list(seats)
     seating.hide(hidden)
     last = Step.TOGETHER
@@ -84,7 +93,7 @@ def _seated(memory: Memory, option: Option, seats: list[int], left: int) -> Chos
             if found is not None:
                 part, step = found
                 seats += part
-                last = max(last, step, key=steps.index)
+                last = max(last, step, key=_STEPS.index)
                 seating.hide(part)
                 hidden += part
             elif not option.up_to:
