@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from bench.backlog import Alone, allocator_stack, alone
 from bench.effort import Effort
-from bench.judging import judge_event
+from bench.judging import judge_event, replay_event
 from bench.processes import machine
 from bench.report import Report, Row, Say, at_most
 from bench.seating import greedy, skip_locked
@@ -26,6 +26,8 @@ from store.words import Want
 DEMAND = 1.6
 """So many times the open seats are asked for: enough that nothing more can be had."""
 SEED = 1
+CHECKED_SEATS_MAX = 5_000
+"""In larger houses the checker, which looks at every seat for every refusal, would take longer than the sale."""
 
 
 def houses(effort: Effort) -> list[Plan]:
@@ -62,7 +64,11 @@ def sell_and_judge(measured: Report, stack: Stack, plan: Plan, wants: Sequence[W
 
     with alone(stack, plan) as one:
         add(ONSALE, lambda: _by_onsale(one, url, wants))
-        judge_event(measured, url, one.event, [], f"seating, {plan.name}", say)
+        what = f"seating, {plan.name}"
+        if len(plan.seats) <= CHECKED_SEATS_MAX:
+            judge_event(measured, url, one.event, [], what, say)
+        else:
+            replay_event(measured, url, one.event, what, say)
     with skip_locked.database_beside(stack) as beside:
         add(SKIP_LOCKED, lambda: skip_locked.sell(beside, house, wants))
     add(GREEDY, lambda: greedy.sell(house, wants))

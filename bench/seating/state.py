@@ -58,6 +58,7 @@ def _asks(wishes: Wishes, part: Sequence[tuple[int, Want]]) -> Iterator[Ask]:
 
 def seat_state(memory: Memory) -> SeatState:
     """What this memory costs."""
+    memory.seating.refresh()
     counted: set[int] = set()
     _bytes(memory.layout.plan, counted)
     of_holds = sum(_bytes(getattr(memory, name), counted) for name in OF_HOLDS)

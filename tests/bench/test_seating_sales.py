@@ -132,8 +132,8 @@ def test_rows_are_missed_when_anybody_was_overtaken_split_or_wrongly_seated(alon
 
 
 def test_the_speed_rows_in_small(alone_stack, monkeypatch):
-    monkeypatch.setattr(Effort, "size", lambda effort, whole, quick: whole // 40)
-    monkeypatch.setattr(speed, "THOUSAND", 100)
+    monkeypatch.setattr(Effort, "size", lambda effort, whole, quick: whole // 12)
+    monkeypatch.setattr(speed, "THOUSAND", 500)
     report = Report({})
     said: list[str] = []
     rows = speed.measure_speed(report, alone_stack, said.append, Effort(quick=True))
@@ -141,8 +141,8 @@ def test_the_speed_rows_in_small(alone_stack, monkeypatch):
     assert all(row.value > 0 for row in rows)
     assert said
     assert report.lawful
-    assert report.judged[0].decisions == 1_500
-    assert len(report.details["us_per_thousand"]) >= 10
+    assert report.judged[0].decisions == 5_000
+    assert len(report.details["us_per_thousand"]) >= 5
 
 
 def test_a_backlog_that_is_fed_comes_in_bursts_and_is_decided_whole(alone_stack):
@@ -158,7 +158,7 @@ def test_a_thousand_takes_its_share_of_the_batches_it_is_in():
     # 500 take 50, then 0.1 each, then 0.3 each; the last batch's end is not known
     assert thousands(batches) == [pytest.approx(100), pytest.approx(50 + 150)]
     with pytest.raises(OnsaleError):
-        thousands(batches[:2])
+        thousands(batches[:3])
 
 
 def test_the_state_of_seats_counts_memory_apart_from_holds_and_not_the_plan():
@@ -167,7 +167,8 @@ def test_the_state_of_seats_counts_memory_apart_from_holds_and_not_the_plan():
     full = seat_state(memory)
     assert empty.holds == empty.bytes_per_hold == 0
     assert full.holds == len(memory.holds) > 50
-    assert 100 < empty.bytes_per_seat <= full.bytes_per_seat < empty.bytes_per_seat + 40
+    assert 100 < empty.bytes_per_seat < 300
+    assert full.bytes_per_seat == pytest.approx(empty.bytes_per_seat, rel=0.2), "holds are told apart"
     assert full.bytes_per_hold > 200
     before = full.bytes_per_seat * full.seats
     memory.hold_of.extend([10**20] * 240)
