@@ -4,7 +4,7 @@ A party's *turn* is the moment at which those who arrived before it have what th
 anything. At its turn
 
 - it is *split* when its seats are not beside each other in one block, and split *needlessly* when a run of
-  its size was free in what the choice it got describes;
+  its size was free in what it asked for, up to the choice it got;
 - it is *overtaken* when seats that later arrivals got would have served it better, by the documented order
   (docs/protocol.md) and beyond doubt:
   1. it was refused, or sent to a later choice, and its choice could be had on them: together in one block;
@@ -159,7 +159,7 @@ def _turn(sale: _Sale, want: Want, seated: Seated | None, verdict: Verdict) -> s
             story = "got seats that are not free, not described or not as many as asked for"
         split = needlessly = False
         for best, seats in zip(choice.parties, seated.seats, strict=False):
-            rung = _rung(sale, best, seats)
+            rung = _rung(sale, best, seats, _alike(sale, best, passed_over))
             split |= rung.split
             needlessly |= rung.split_needlessly
             if rung.overtaken and not overtaken:
@@ -194,15 +194,25 @@ class _Rung(NamedTuple):
     overtaken: bool
 
 
-def _rung(sale: _Sale, best: Best, seats: Sequence[int]) -> _Rung:
-    """How a party sits, and whether later arrivals have it better."""
+def _alike(sale: _Sale, best: Best, passed_over: Sequence[Choice]) -> int:
+    """The blocks, as bits, in which the choices before the one it got would have seated a party of that size."""
+    blocks = 0
+    for choice in passed_over:
+        if len(choice.parties) == 1 and choice.parties[0].quantity == best.quantity:
+            blocks |= sale.house.described(choice.parties[0])
+    return blocks
+
+
+def _rung(sale: _Sale, best: Best, seats: Sequence[int], alike: int) -> _Rung:
+    """How a party sits, and whether later ones have it better. `alike`: blocks it would have taken first."""
     house, size = sale.house, len(seats)
     first, last = min(seats), max(seats)
     ranks = {house.rank_of[seat] for seat in seats}
     split = len(ranks) > 1 or last - first != size - 1
     described = house.described(best)
     if split:
-        needlessly = any(_starts(sale.free[rank], size) for rank in bits(described & sale.some_free))
+        asked_for = (described | alike) & sale.some_free
+        needlessly = any(_starts(sale.free[rank], size) for rank in bits(asked_for))
         own_leave_none = False
     else:
         needlessly, own_leave_none = False, not sale.leaves_single(first, last)

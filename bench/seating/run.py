@@ -27,7 +27,7 @@ DEMAND = 1.6
 """So many times the open seats are asked for: enough that nothing more can be had."""
 SEED = 1
 CHECKED_SEATS_MAX = 5_000
-"""In larger houses the checker, which looks at every seat for every refusal, would take longer than the sale."""
+"""Larger houses are the replay's: the checker looks at every seat for every refusal."""
 
 
 def houses(effort: Effort) -> list[Plan]:

@@ -64,6 +64,10 @@ def test_a_split_is_needless_only_where_what_was_asked_for_had_a_run_of_its_size
     first = (best(1), "A-2")
     assert judged(plan, first, (best(2, section="Front"), "A-1 A-3")).split_needlessly == 0
     assert judged(plan, first, (best(2), "A-1 A-3")).split_needlessly == 1, "B had a run"
+    parted = best(2, Choice(best=Best(2, section="Front", apart=True)), section="Rear")
+    assert judged(plan, first, (parted, "1: A-1 A-3")).split_needlessly == 1, "its first choice had a run"
+    rather = best(2, Choice(best=Best(2, section="Rear")), section="Front", apart=True)
+    assert judged(plan, first, (rather, "A-1 A-3")).split_needlessly == 0, "it would rather be parted"
     later = (best(1), "A-2")
     assert judged(plan, (best(2, section="Front"), "A-1 A-3"), later).split_needlessly == 1
 
