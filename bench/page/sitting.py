@@ -28,7 +28,6 @@ COUNTS: dict[str, tuple[Callable[[Verdict], float], str]] = {
     "unsold": (lambda verdict: verdict.unsold, "seats left when nobody could have anything more"),
 }
 FAULTS = ("split needlessly", "overtaken")
-PLOTTED = ("split needlessly", "overtaken")
 
 
 def sitting_section(report: SeatingReport) -> Html:
@@ -64,7 +63,7 @@ def _house(house: str, sales: list[Sale]) -> list[Html]:
     rows = [[NAMES[sale.strategy], *(_cell(name, sale.verdict) for name in COUNTS)] for sale in sales]
     return [
         tag("h3", f"{house}: {first.seats:,} seats, {first.verdict.parties:,} parties"),
-        *(_bars(name, sales) for name in PLOTTED),
+        *_bars(sales),
         table(heads, rows, "cards figures"),
     ]
 
@@ -79,32 +78,41 @@ def _cell(name: str, verdict: Verdict) -> Html:
     )
 
 
-def _bars(name: str, sales: list[Sale]) -> Html:
-    """Of a hundred seated parties so many, by strategy."""
-    of = COUNTS[name][0]
-    shares = {sale.strategy: of(sale.verdict) / max(1, sale.verdict.seated) for sale in sales}
-    most = max(shares.values()) or 1.0
-    lines = [
+def _bars(sales: list[Sale]) -> list[Html]:
+    """Shares of the parties by strategy, on one scale."""
+    plots = {
+        "split needlessly, of the parties seated": {
+            sale.strategy: sale.verdict.split_needlessly / max(1, sale.verdict.seated) for sale in sales
+        },
+        "overtaken, of all parties": {
+            sale.strategy: sale.verdict.overtaken / max(1, sale.verdict.parties) for sale in sales
+        },
+    }
+    most = max(share for shares in plots.values() for share in shares.values()) or 1.0
+    return [
         tag(
             "div",
-            tag("span", NAMES[strategy], class_="who"),
-            tag("span", _bar(strategy, share / most), class_="track"),
-            tag("span", tag("b", f"{share:.1%}"), class_="rate"),
-            class_="line",
+            tag("h4", title),
+            *(_line(strategy, share, share / most) for strategy, share in shares.items()),
+            class_="bars",
+            style="--decades:1",
         )
-        for strategy, share in shares.items()
+        for title, shares in plots.items()
     ]
+
+
+def _line(strategy: str, share: float, width: float) -> Html:
     return tag(
         "div",
-        tag("h4", f"{name}, of the parties that were seated"),
-        *lines,
-        class_="bars",
-        style="--decades:1",
+        tag("span", NAMES[strategy], class_="who"),
+        tag("span", _bar(strategy, width), class_="track"),
+        tag("span", tag("b", f"{share:.1%}"), class_="rate"),
+        class_="line",
     )
 
 
-def _bar(strategy: str, share: float) -> Html:
-    if not share:
+def _bar(strategy: str, width: float) -> Html:
+    if not width:
         return Html("")
     kind = "own" if strategy == ONSALE else "rival"
-    return tag("span", class_=f"bar {kind} wrong", style=f"width:{share:.1%}")
+    return tag("span", class_=f"bar {kind} wrong", style=f"width:{width:.1%}")

@@ -195,7 +195,7 @@ class _Rung(NamedTuple):
 
 
 def _alike(sale: _Sale, best: Best, passed_over: Sequence[Choice]) -> int:
-    """The blocks, as bits, in which the choices before the one it got would have seated a party of that size."""
+    """The blocks, as bits, in which choices before the one it got would have seated a party of that size."""
     blocks = 0
     for choice in passed_over:
         if len(choice.parties) == 1 and choice.parties[0].quantity == best.quantity:

@@ -195,7 +195,8 @@ def test_the_page_shows_how_people_sit_and_who_looked():
     assert "Arena: 100 seats, 60 parties" in built
     assert "◆</i>31<" in built
     assert "○</i>none<" in built
-    assert "62.0%" in built, "of the fifty seated 31 were overtaken"
+    assert "18.0%" in built, "of the fifty seated nine were split"
+    assert "51.7%" in built, "of sixty parties 31 were overtaken"
     assert "seating, Arena" in built
     assert page(Everything(seating=seating())).count("2 cores of a &lt;fast&gt; one") == 1
 
