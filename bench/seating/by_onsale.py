@@ -40,7 +40,7 @@ def read(database_url: str, one: Alone, wants: Sequence[Want]) -> list[Seated | 
         result: dict[str, Any] = json.loads(text)
         seats = [number_of[guid] for guid in result["seats"]]
         choice = result.get("choice", 0)
-        parts = []
+        parts = [tuple(seats)] if wants[party].choices[choice].seats else []
         for best in wants[party].choices[choice].parties:
             parts.append(tuple(seats[: best.quantity]))
             del seats[: best.quantity]

@@ -44,6 +44,12 @@ class _Picker:
         return None
 
     def _choose(self, choice: Choice) -> tuple[tuple[int, ...], ...] | None:
+        if choice.seats:
+            named = tuple(sorted(self._house.seat_of[guid] for guid in choice.seats))
+            free = all(self._free[seat] for seat in named)
+            for seat in named if free else ():
+                self._free[seat] = 0
+            return (named,) if free else None
         taken: list[tuple[int, ...]] = []
         for best in choice.parties:
             seats = self._first_free(best)

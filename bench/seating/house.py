@@ -34,6 +34,7 @@ class House:
             last = plan.blocks[blocks.stop - 1]
             for seat in range(plan.blocks[blocks.start].first, last.first + last.length - 1):
                 self.right[seat], self.left[seat + 1] = seat + 1, seat
+        self.seat_of = {seat.guid: number for number, seat in enumerate(plan.seats)}
         self._described: dict[tuple[object, ...], int] = {}
 
     def described(self, best: Best) -> int:

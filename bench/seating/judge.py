@@ -8,7 +8,8 @@ anything. At its turn
 - it is *overtaken* when seats that later arrivals got would have served it better, by the documented order
   (docs/protocol.md) and beyond doubt:
   1. it was refused, or sent to a later choice, and its choice could be had on them: together in one block;
-     for a party that may be parted, so many seats; for several parties, each in a block of its own;
+     for a party that may be parted, so many seats; for several parties, each in a block of its own; for
+     named seats, these;
   2. or they hold a run of its size in a better block of what it describes, better than any of its own
      seats'. Not where sitting there would have left a single seat and its own seats did not: that goes first.
 
@@ -32,7 +33,8 @@ CURVE_STEPS = 50
 
 
 class Seated(NamedTuple):
-    """What a party got: which of its choices (0 is the first), and the seats of each party of that choice."""
+    """What a party got: which of its choices (0 is the first), and the seats of each party of that choice, or
+    those it named. A choice is either."""
 
     choice: int
     seats: tuple[tuple[int, ...], ...]
@@ -110,6 +112,10 @@ class _Sale:
         """Whether there is a seat and it is free."""
         return seat >= 0 and bool(self.is_free[seat])
 
+    def is_later(self, seat: int) -> bool:
+        """Whether a later arrival got it."""
+        return bool(self.later[self.house.rank_of[seat]] & self._bit(seat))
+
     def is_single(self, seat: int) -> bool:
         left, right = self.house.left[seat], self.house.right[seat]
         return self.empty(seat) and not self.empty(left) and not self.empty(right)
@@ -132,7 +138,10 @@ class _Sale:
                 self.some_later &= ~(1 << rank)
 
     def take(self, seats: Sequence[int]) -> None:
+        """They are gone; those that were not free are left as they are."""
         for seat in seats:
+            if not self.is_free[seat]:
+                continue
             self.orphans -= self.is_single(seat)
             rank = self.house.rank_of[seat]
             self.free[rank] &= ~self._bit(seat)
@@ -158,13 +167,14 @@ def _turn(sale: _Sale, want: Want, seated: Seated | None, verdict: Verdict) -> s
             verdict.wrong += 1
             story = "got seats that are not free, not described or not as many as asked for"
         split = needlessly = False
+        sale.take([sale.house.seat_of[guid] for guid in choice.seats])
         for best, seats in zip(choice.parties, seated.seats, strict=False):
             rung = _rung(sale, best, seats, _alike(sale, best, passed_over))
             split |= rung.split
             needlessly |= rung.split_needlessly
             if rung.overtaken and not overtaken:
                 overtaken, story = True, story or "sits in a worse block than later arrivals"
-            sale.take([seat for seat in seats if sale.is_free[seat]])
+            sale.take(seats)
         verdict.split += split
         verdict.split_unasked += split and not all(best.apart for best in choice.parties)
         verdict.split_needlessly += needlessly
@@ -177,6 +187,9 @@ def _turn(sale: _Sale, want: Want, seated: Seated | None, verdict: Verdict) -> s
 def _is_right(sale: _Sale, choice: Choice, seated: Seated) -> bool:
     rank_of, described = sale.house.rank_of, sale.house.described
     seats = _all_seats(seated)
+    if choice.seats:
+        named = {sale.house.seat_of[guid] for guid in choice.seats}
+        return set(seats) == named and len(seats) == len(named) and all(map(sale.empty, seats))
     return (
         len(set(seats)) == len(seats)
         and all(map(sale.empty, seats))
@@ -228,6 +241,8 @@ def _rung(sale: _Sale, best: Best, seats: Sequence[int], alike: int) -> _Rung:
 def _could_be_had(sale: _Sale, choice: Choice) -> bool:
     """Whether the seats that later arrivals got would do, beyond doubt."""
     parties, later, looked_at = choice.parties, sale.later, sale.some_later
+    if choice.seats:
+        return all(sale.is_later(sale.house.seat_of[guid]) for guid in choice.seats)
     size = max(best.quantity for best in parties)
     for best in parties:
         looked_at &= sale.house.described(best)
@@ -270,5 +285,7 @@ def _add_orphans(verdict: Verdict, orphans: list[tuple[int, int]], seats: int) -
 
 
 def _told(want: Want) -> str:
+    if want.seats:
+        return ", ".join(want.seats)
     best = want.parties[0]
     return f"{best.quantity} in {best.section or best.category or best.price_max or 'the house'}"

@@ -22,7 +22,7 @@ PAIRS_SHARE = 0.3
 """Of parties of four and six: two and two will do."""
 APART_SHARE = 0.2
 ANYWHERE_SHARE = 0.5
-SIZE_MAX = max(SIZES)
+PAIR_NAMED_SHARE = 0.5
 
 
 def is_open(seat: Seat) -> bool:
@@ -44,6 +44,24 @@ def draw(plan: Plan, *, parties: int = 0, demand: float = 0.0, seed: int = 1) ->
         want = _party(plan, chance)
         wants.append(want)
         asked += sum(best.quantity for best in want.parties)
+    return wants
+
+
+def named_before(plan: Plan, share: float, seed: int = 1) -> list[Want]:
+    """People who come first and name the seats they want, one or two, anywhere: that share of the open seats.
+    Nobody names another's, so all are served and leave a house full of holes."""
+    chance = random.Random(f"{seed} {plan.name}, named")
+    order = [number for number, seat in enumerate(plan.seats) if is_open(seat)]
+    chance.shuffle(order)
+    left, wants = set(order), []
+    wanted = len(order) * (1 - share)
+    for seat in order:
+        if len(left) <= wanted:
+            break
+        if seat in left:
+            seats = [seat, seat + 1] if seat + 1 in left and chance.random() < PAIR_NAMED_SHARE else [seat]
+            left.difference_update(seats)
+            wants.append(Want(seats=tuple(plan.seats[each].guid for each in seats)))
     return wants
 
 

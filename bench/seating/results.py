@@ -19,19 +19,8 @@ class Sale(Struct):
     """Open to anybody: accessible places and their companions' are not in it."""
     strategy: str
     seconds: float
-    """From the first party to the last; the strategies' engines are the same, their work is not."""
+    """From the first party to the last."""
     verdict: Verdict
-
-    @property
-    def told(self) -> list[str]:
-        """What must not be, in words; empty for nothing."""
-        verdict = self.verdict
-        counts = {
-            "split though a run was free": verdict.split_needlessly,
-            "overtaken": verdict.overtaken,
-            "wrong seats": verdict.wrong,
-        }
-        return [f"{name} {count:,}" for name, count in counts.items() if count]
 
 
 class SeatingReport(Struct):

@@ -15,7 +15,7 @@ from bench.seating import greedy, skip_locked
 from bench.seating.by_onsale import entries_of, read
 from bench.seating.house import House
 from bench.seating.judge import Seated, Verdict, judge
-from bench.seating.parties import draw, open_seats
+from bench.seating.parties import draw, named_before, open_seats
 from bench.seating.results import GREEDY, NAMES, ONSALE, SKIP_LOCKED, Sale, SeatingReport
 from bench.seating.speed import measure_speed
 from onsale.processes import Stack
@@ -30,8 +30,14 @@ CHECKED_SEATS_MAX = 5_000
 """Larger houses are the replay's: the checker looks at every seat for every refusal."""
 
 
-def houses(effort: Effort) -> list[Plan]:
-    return [make("arena", effort.size(20_000, 4_000)), make("theatre", effort.size(2_400, 1_200))]
+def houses(effort: Effort) -> list[tuple[str, Plan, float]]:
+    """What each is called, and the share of its seats that people name before the parties come."""
+    arena, theatre = make("arena", effort.size(20_000, 4_000)), make("theatre", effort.size(2_400, 1_200))
+    return [
+        ("Arena", arena, 0.0),
+        ("Theatre", theatre, 0.0),
+        ("Theatre, a third named seat by seat before", theatre, 1 / 3),
+    ]
 
 
 def run_seating(say: Say, effort: Effort) -> SeatingReport:
@@ -41,8 +47,9 @@ def run_seating(say: Say, effort: Effort) -> SeatingReport:
     measured = report.measured
     say("starting engines and an allocator")
     with allocator_stack() as stack:
-        for plan in houses(effort):
-            report.sales += sell_and_judge(measured, stack, plan, draw(plan, demand=DEMAND, seed=SEED), say)
+        for name, plan, before in houses(effort):
+            wants = [*named_before(plan, before, SEED), *draw(plan, demand=DEMAND, seed=SEED)]
+            report.sales += sell_and_judge(measured, stack, name, plan, wants, say)
         measured.rows += quality_rows(report.sales, lawful=measured.lawful)
         measured.rows += measure_speed(measured, stack, say, effort)
     measured.machine["load_1m_after"] = round(os.getloadavg()[0], 2)
@@ -50,21 +57,23 @@ def run_seating(say: Say, effort: Effort) -> SeatingReport:
     return report
 
 
-def sell_and_judge(measured: Report, stack: Stack, plan: Plan, wants: Sequence[Want], say: Say) -> list[Sale]:
+def sell_and_judge(
+    measured: Report, stack: Stack, name: str, plan: Plan, wants: Sequence[Want], say: Say
+) -> list[Sale]:
     """The same parties for the same house, three ways."""
     house, url, sales = House(plan), stack.urls.database_url, []
 
     def add(strategy: str, sell: Callable[[], list[Seated | None]]) -> None:
-        say(f"{plan.name}: {len(wants):,} parties, {NAMES[strategy]}")
+        say(f"{name}: {len(wants):,} parties, {NAMES[strategy]}")
         begun = time.monotonic()
         seatings = sell()
         seconds = round(time.monotonic() - begun, 2)
-        say(f"{plan.name}: judging {NAMES[strategy]}")
-        sales.append(Sale(plan.name, open_seats(plan), strategy, seconds, judge(house, wants, seatings)))
+        say(f"{name}: judging {NAMES[strategy]}")
+        sales.append(Sale(name, open_seats(plan), strategy, seconds, judge(house, wants, seatings)))
 
     with alone(stack, plan) as one:
         add(ONSALE, lambda: _by_onsale(one, url, wants))
-        what = f"seating, {plan.name}"
+        what = f"seating, {name}"
         if len(plan.seats) <= CHECKED_SEATS_MAX:
             judge_event(measured, url, one.event, [], what, say)
         else:

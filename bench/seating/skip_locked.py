@@ -39,6 +39,9 @@ FIRST_FREE = """
 SELECT seat_no FROM seat WHERE status = 'available' {described}
  ORDER BY place LIMIT %(quantity)s FOR UPDATE SKIP LOCKED
 """
+NAMED = """
+SELECT seat_no FROM seat WHERE seat_no = ANY(%(seats)s) AND status = 'available' FOR UPDATE SKIP LOCKED
+"""
 TAKE = "UPDATE seat SET status = 'held', party = %s WHERE seat_no = ANY(%s)"
 BOOK = "INSERT INTO booking (seat_no, party, choice, part) SELECT unnest(%s::int[]), %s, %s, %s"
 BOOKINGS = "SELECT party, choice, part, seat_no FROM booking ORDER BY party, part, seat_no"
@@ -75,7 +78,7 @@ def sell(
                         number, want = next(line, (-1, None))
                     if want is None:
                         return
-                    _seat(connection, number, want)
+                    _seat(connection, house, number, want)
         except psycopg.Error as error:
             failures.append(error)
 
@@ -103,22 +106,25 @@ def _fill(database_url: str, house: House) -> None:
         connection.execute("ANALYZE seat")
 
 
-def _seat(connection: psycopg.Connection[Any], number: int, want: Want) -> None:
+def _seat(connection: psycopg.Connection[Any], house: House, number: int, want: Want) -> None:
     """The first choice for which enough seats were found."""
     for index, choice in enumerate(want.choices):
         try:
             with connection.transaction():
-                _take(connection, number, index, choice)
+                _take(connection, house, number, index, choice)
             return
         except _Short:
             continue
 
 
-def _take(connection: psycopg.Connection[Any], number: int, index: int, choice: Choice) -> None:
-    for part, best in enumerate(choice.parties):
-        statement, values = _first_free(best)
+def _take(connection: psycopg.Connection[Any], house: House, number: int, index: int, choice: Choice) -> None:
+    statements = [(*_first_free(best), best.quantity) for best in choice.parties]
+    if choice.seats:
+        named = {"seats": [house.seat_of[guid] for guid in choice.seats]}
+        statements = [(NAMED.encode(), named, len(choice.seats))]
+    for part, (statement, values, quantity) in enumerate(statements):
         found = [seat for (seat,) in connection.execute(statement, values).fetchall()]
-        if len(found) < best.quantity:
+        if len(found) < quantity:
             raise _Short
         connection.execute(TAKE, (number, found))
         connection.execute(BOOK, (found, number, index, part))

@@ -153,6 +153,19 @@ def test_wrong_seats_are_found(want, got):
     assert judged(plan, (best(1), "A-4"), (want, got)).wrong == 1
 
 
+def test_who_names_seats_gets_these_or_nothing_and_is_overtaken_by_a_later_one_who_has_them():
+    plan = drawn("....")
+    named = Want(seats=("A-1", "A-3"))
+    served = judged(plan, (named, "A-1 A-3"), (best(1), "A-2"))
+    assert (served.wrong, served.overtaken, served.split, served.sold) == (0, 0, 0, 3)
+    assert judged(plan, (named, "A-1 A-2")).wrong == 1
+    assert judged(plan, (named, "A-1 A-1")).wrong == 1
+    assert judged(plan, (best(1), "A-1"), (named, "A-1 A-3")).wrong == 1
+    assert judged(plan, (named, None), (best(3), "A-1 A-2 A-3")).overtaken == 1
+    assert judged(plan, (named, None), (best(2), "A-1 A-2")).overtaken == 0
+    assert judged(plan, (named, None)).overtaken == 0
+
+
 def test_right_seats_are_not_called_wrong():
     plan = drawn("....", "....", silver="B")
     rear = best(2, section="Rear", category="Silver", price_max=5_000)

@@ -13,7 +13,7 @@ from bench.seating import greedy, skip_locked, speed
 from bench.seating.by_onsale import entries_of
 from bench.seating.house import House, bits
 from bench.seating.judge import judge
-from bench.seating.parties import SIZES, draw, is_open, open_seats
+from bench.seating.parties import SIZES, draw, is_open, named_before, open_seats
 from bench.seating.results import GREEDY, NAMES, ONSALE, SKIP_LOCKED
 from bench.seating.run import quality_rows, sell_and_judge
 from bench.seating.speed import thousands
@@ -48,6 +48,16 @@ def test_parties_ask_for_sections_categories_prices_fallbacks_pairs_and_some_may
     for want in wants:
         people = {sum(best.quantity for best in choice.parties) for choice in want.choices}
         assert len(people) == 1, "nobody leaves somebody at home"
+
+
+def test_those_who_name_seats_name_a_share_of_the_open_ones_and_none_twice():
+    named = [guid for want in named_before(THEATRE, 0.25) for guid in want.seats]
+    assert len(named) == len(set(named))
+    assert 0.25 * open_seats(THEATRE) <= len(named) <= 0.25 * open_seats(THEATRE) + 1
+    kept = {seat.guid for seat in THEATRE.seats if not is_open(seat)}
+    assert kept.isdisjoint(named)
+    assert {len(want.seats) for want in named_before(THEATRE, 0.25)} == {1, 2}
+    assert named_before(THEATRE, 0.0) == []
 
 
 def test_so_many_parties_come_as_want_the_house_so_often():
@@ -96,8 +106,8 @@ def test_descriptions_are_blocks_of_that_section_category_and_price():
 
 def test_every_way_of_seating_sells_the_house_and_only_onsale_splits_nobody_needlessly(alone_stack):
     measured = Report({})
-    wants = draw(THEATRE, demand=1.6)
-    sales = sell_and_judge(measured, alone_stack, THEATRE, wants, lambda _: None)
+    wants = [*named_before(THEATRE, 0.25), *draw(THEATRE, demand=1.6)]
+    sales = sell_and_judge(measured, alone_stack, "Small", THEATRE, wants, lambda _: None)
     by_name = {sale.strategy: sale.verdict for sale in sales}
     assert list(by_name) == [ONSALE, SKIP_LOCKED, GREEDY] == list(NAMES)
     assert all(verdict.wrong == 0 and verdict.unsold == 0 for verdict in by_name.values())
@@ -113,7 +123,8 @@ def test_every_way_of_seating_sells_the_house_and_only_onsale_splits_nobody_need
 
 
 def test_one_writer_alone_does_what_the_greedy_picker_does(alone_stack):
-    house, wants = House(THEATRE), draw(THEATRE, demand=1.2)
+    house = House(THEATRE)
+    wants = [*named_before(THEATRE, 0.25), *draw(THEATRE, demand=1.2), *named_before(THEATRE, 0.1)]
     with skip_locked.database_beside(alone_stack) as url:
         alone_in_line = skip_locked.sell(url, house, wants, writers=1)
     assert alone_in_line == greedy.sell(house, wants)
@@ -123,7 +134,7 @@ def test_rows_are_missed_when_anybody_was_overtaken_split_or_wrongly_seated(alon
     house, wants = House(THEATRE), draw(THEATRE, demand=1.2)
     verdict = judge(house, wants, greedy.sell(house, wants))
     measured = Report({})
-    (own, *others) = sell_and_judge(measured, alone_stack, THEATRE, wants[:5], lambda _: None)
+    (own, *others) = sell_and_judge(measured, alone_stack, "Small", THEATRE, wants[:5], lambda _: None)
     own.verdict = verdict
     overtaken, split = quality_rows([own, *others], lawful=True)
     assert (overtaken.reached, split.reached) == (True, False)
