@@ -231,7 +231,7 @@ def running() -> Iterator[Rig]:
 
 
 SMALL = Load("small", 60, 12, 20, spread=3, seconds=20.0)
-PAIRS = Load("pairs", 4, 12, 4, together=2, seconds=20.0)
+PAIRS = Load("pairs", 4, 60, 4, together=2, seconds=20.0)
 
 
 @pytest.mark.parametrize("transport", ["http", "ws"])
