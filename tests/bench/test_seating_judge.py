@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
 from bench.seating.house import House
 from bench.seating.judge import Seated, Verdict, judge
+from bench.seating.parties import draw, named_before
 from store.plan import Category, Plan, Seat, Section, number
 from store.words import Best, Choice, Want
+from tests.allocator.pure_sale import Sale
 
 
 def drawn(*rows: str, silver: str = "") -> Plan:
@@ -195,3 +198,57 @@ def test_the_first_findings_are_told():
     assert story == "party 0 (2 in the house) was refused what later arrivals sit on"
     (story,) = judged(plan, (best(2, section="Rear"), "B-1 B-3")).stories
     assert story == "party 0 (2 in Rear) was split although a run of its size was free"
+
+
+def random_plan(seed: int) -> Plan:
+    """Rows with aisles, changes of price within a row and places that are kept."""
+    chance = random.Random(seed)
+    made = []
+    for y in range(chance.randint(2, 6)):
+        x, letter, kind = 0.0, chr(ord("A") + y), chance.randrange(2)
+        for count in range(chance.randint(1, 14)):
+            x += 3.0 if chance.random() < 0.1 else 1.0
+            kind ^= chance.random() < 0.15
+            kept = chance.random() < 0.08
+            made.append(Seat(f"{letter}-{count}", y % 2, letter, str(count), kind, x, float(y + 1), kept))
+    levels = [Category("Gold", 9_000, "EUR", "#aa8800"), Category("Silver", 5_000, "EUR", "#888888")]
+    names = [Section("Front"), Section("Rear")]
+    focal = (chance.uniform(0, 10), 0.0)
+    return number(f"Random {seed}", "EUR", levels, names, made, focal=focal, size=(99.0, 99.0))
+
+
+def by_the_allocator(plan: Plan, wants: list[Want]) -> list[Seated | None]:
+    sale = Sale(plan, seats_per_buyer_max=50)
+    number_of = {seat.guid: index for index, seat in enumerate(plan.seats)}
+    seatings: list[Seated | None] = []
+    for buyer, want in enumerate(wants):
+        outcome, result = sale.answer(f"buyer-{buyer}", want)
+        if outcome != "held":
+            seatings.append(None)
+            continue
+        seats = [number_of[guid] for guid in result["seats"]]
+        choice = want.choices[result.get("choice", 0)]
+        parts = [tuple(seats)] if choice.seats else []
+        for best in choice.parties:
+            parts.append(tuple(seats[: best.quantity]))
+            del seats[: best.quantity]
+        seatings.append(Seated(result.get("choice", 0), tuple(parts)))
+    return seatings
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_nothing_is_said_of_the_allocator_whatever_the_plan_and_who_sits_elsewhere_is_noticed(seed):
+    """The allocator keeps the documented order; where two parties change seats, the judge must say so if one
+    of them has it worse than it should, and is never wrong about who is where."""
+    plan = random_plan(seed)
+    wants = [*named_before(plan, 0.15 * (seed % 3), seed), *draw(plan, parties=30, seed=seed)]
+    seatings = by_the_allocator(plan, wants)
+    verdict = judge(House(plan), wants, seatings)
+    found = (verdict.overtaken, verdict.split_needlessly, verdict.split_unasked, verdict.wrong)
+    assert found == (0, 0, 0, 0), verdict.stories
+    for first, want in enumerate(wants):
+        later = [number for number in range(first + 1, len(wants)) if wants[number] == want]
+        if later and seatings[first] is not None and seatings[later[0]] is None:
+            changed = list(seatings)
+            changed[first], changed[later[0]] = None, seatings[first]
+            assert judge(House(plan), wants, changed).overtaken > 0, "the later one has what the first wanted"
