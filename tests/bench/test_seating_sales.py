@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 
 import pytest
 
 from bench.backlog import alone
 from bench.effort import Effort
-from bench.report import Report
-from bench.seating import greedy, skip_locked, speed
+from bench.labels import label
+from bench.report import Report, at_least
+from bench.seating import greedy, run, skip_locked, speed
 from bench.seating.by_onsale import entries_of
 from bench.seating.house import House, bits
 from bench.seating.judge import judge
@@ -122,6 +124,27 @@ def test_every_way_of_seating_sells_the_house_and_only_onsale_splits_nobody_need
     assert [row.reached for row in quality_rows(sales, lawful=False)] == [False, False]
 
 
+def test_a_whole_run_sells_every_house_three_ways_and_has_the_rows_that_are_promised(
+    alone_stack, monkeypatch
+):
+    monkeypatch.setattr(run, "allocator_stack", lambda: nullcontext(alone_stack))
+    houses = [("Empty", THEATRE, 0.0), ("Full of holes", THEATRE, 0.3)]
+    monkeypatch.setattr(run, "houses", lambda effort: houses)
+    monkeypatch.setattr(
+        run, "measure_speed", lambda *_: [at_least("seating_decisions", [2], "decisions/s", 1)]
+    )
+    report = run.run_seating(lambda _: None, Effort(quick=True))
+    assert [(sale.house, sale.strategy) for sale in report.sales] == [
+        (house, strategy) for house, _, _ in houses for strategy in NAMES
+    ]
+    assert [row.name for row in report.measured.rows] == [
+        "seating_overtaken", "seating_split_needlessly", "seating_decisions",
+    ]  # fmt: skip
+    assert report.passed
+    assert len(report.measured.judged) == 2
+    assert report.sales[3].verdict.parties > report.sales[0].verdict.parties, "who named seats came first"
+
+
 def test_one_writer_alone_does_what_the_greedy_picker_does(alone_stack):
     house = House(THEATRE)
     wants = [*named_before(THEATRE, 0.25), *draw(THEATRE, demand=1.2), *named_before(THEATRE, 0.1)]
@@ -149,6 +172,7 @@ def test_the_speed_rows_in_small(alone_stack, monkeypatch):
     said: list[str] = []
     rows = speed.measure_speed(report, alone_stack, said.append, Effort(quick=True))
     assert [row.name for row in rows] == ["seating_decisions", "seating_last_thousand", "seat_state"]
+    assert all(label(row.name) != row.name.replace("_", " ") for row in rows), "each has a name for people"
     assert all(row.value > 0 for row in rows)
     assert said
     assert report.lawful
