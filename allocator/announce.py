@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from allocator.decide import Decided, Row
 from allocator.intake import Sorted
-from allocator.memory import Memory
+from allocator.memory import BLOCKED, Memory
 from store.wire import (
     STREAM_LOST,
     Delta,
@@ -47,14 +47,18 @@ def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, dec
     freed = [hold for _, hold in decided.expired] + decided.freed_by_fact
     areas = {area for hold in freed for area, _ in hold.areas}
     areas.update(area for claim in decided.claims for area, _ in claim.hold.areas)
+    areas.update(area for blocks in decided.blocks_by_fact for area, _ in blocks.areas)
+    turned = [seat for blocks in decided.blocks_by_fact for seat in blocks.seats]
+    came_free = [seat for hold in freed for seat in hold.seats] + turned
     delta = Delta(
         batch_no,
         batch_time,
         [(seat, claim.hold.expires_at) for claim in decided.claims for seat in claim.hold.seats],
-        [seat for hold in freed for seat in hold.seats if not hold_of[seat]],
+        [seat for seat in came_free if not hold_of[seat]],
         [seat for hold in decided.sold_by_fact for seat in hold.seats],
         [(area, memory.areas_free[area]) for area in sorted(areas)],
         decided.state,
+        [seat for seat in turned if hold_of[seat] == BLOCKED],
     )
     return seats_channel(event), encode_delta(delta)
 

@@ -17,7 +17,7 @@ from allocator.choosing import Refused, choose
 from allocator.memory import Hold, Memory, Overlay, expiry_now
 from allocator.seating import Step
 from allocator.wishes import Wish
-from store.words import Arrival, EventState, FactKind, HoldId, LedgerKind, Outcome, Policy
+from store.words import Arrival, Blocks, EventState, FactKind, HoldId, LedgerKind, Outcome, Policy
 
 CODE_VERSION = 2
 EXPIRIES_PER_BATCH_MAX = 2_000
@@ -27,10 +27,12 @@ KEY_REUSED = '{"reason":"key_reused"}'
 """The result of every conflict."""
 
 decode_policy = msgspec.json.Decoder(Policy).decode
+decode_blocks = msgspec.json.Decoder(Blocks).decode
 
 
 class Fact(NamedTuple):
-    """A row of the fact table. `body` is JSON text: a `Policy` for policy facts, else `null`."""
+    """A row of the fact table. `body` is JSON text: a `Policy`, `Blocks` of what an operator blocked or
+    unblocked, else `null`."""
 
     fact_id: int
     kind: str
@@ -80,6 +82,8 @@ class Decided:
     expired: list[tuple[HoldId, Hold]] = field(default_factory=list)
     freed_by_fact: list[Hold] = field(default_factory=list)
     sold_by_fact: list[Hold] = field(default_factory=list)
+    blocks_by_fact: list[Blocks] = field(default_factory=list)
+    """What was blocked or unblocked; memory says which."""
     state: str = ""
     """The event's state when a policy fact set it."""
     first_ask: int = 0
@@ -156,6 +160,8 @@ def _take_fact(memory: Memory, overlay: Overlay, fact: Fact, decided: Decided) -
     hold = consume(memory, overlay, fact)
     if fact.kind == FactKind.POLICY:
         decided.state = memory.policy.state
+    elif fact.kind in (FactKind.BLOCKED, FactKind.UNBLOCKED):
+        decided.blocks_by_fact.append(decode_blocks(fact.body))
     elif hold is not None:
         (decided.sold_by_fact if fact.kind == FactKind.PAID else decided.freed_by_fact).append(hold)
     hold_json = "null" if fact.hold_id is None else f'"{fact.hold_id}"'
@@ -167,6 +173,11 @@ def consume(memory: Memory, overlay: Overlay, fact: Fact) -> Hold | None:
     """Let memory know what somebody else changed; the hold it was about, if memory had it as active."""
     if fact.kind == FactKind.POLICY:
         overlay.set_policy(decode_policy(fact.body), extend=fact.fact_id not in memory.reflected)
+        return None
+    if fact.kind in (FactKind.BLOCKED, FactKind.UNBLOCKED):
+        if fact.fact_id not in memory.reflected:
+            change = overlay.block if fact.kind == FactKind.BLOCKED else overlay.unblock
+            change(decode_blocks(fact.body))
         return None
     assert fact.hold_id is not None, "a fact about a hold names it"
     return overlay.settle(fact.hold_id) if fact.kind == FactKind.PAID else overlay.free(fact.hold_id)

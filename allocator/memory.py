@@ -11,7 +11,7 @@ import heapq
 
 from allocator.layout import Layout
 from allocator.seating import Seating
-from store.words import EventState, HoldId, Policy
+from store.words import Blocks, EventState, HoldId, Policy
 
 BLOCKED = -1
 """In `Memory.hold_of`: the seat is not for sale. 0 means free, anything else names a hold or order."""
@@ -66,7 +66,8 @@ class Memory:
         self.expiries: list[tuple[int, HoldId]] = []
         """A heap; an entry counts only while its hold is active and still expires at that time."""
         self.reflected: frozenset[int] = frozenset()
-        """Facts the loaded tables show already; their lost time is not given back a second time."""
+        """Facts the loaded tables show already: their lost time is not given back a second time, their blocks
+        are in `hold_of` and `areas_free`."""
 
     def take(self, seat: int, hold_id: int) -> None:
         """Enter a seat that is not free (loading)."""
@@ -149,6 +150,30 @@ class Overlay:
         if hold is not None:
             self._holds.append((hold_id, hold))
         return hold
+
+    def block(self, blocks: Blocks) -> None:
+        """An operator took free seats and places off sale."""
+        memory = self._memory
+        for seat in blocks.seats:
+            assert memory.hold_of[seat] == 0, "only free seats are blocked"
+            self._seats.append((seat, 0))
+            memory.hold_of[seat] = BLOCKED
+        memory.seating.hide(blocks.seats)
+        memory.seats_free -= len(blocks.seats)
+        for area, quantity in blocks.areas:
+            self._move_places(area, -quantity)
+
+    def unblock(self, blocks: Blocks) -> None:
+        """And put them on sale again."""
+        memory = self._memory
+        for seat in blocks.seats:
+            assert memory.hold_of[seat] == BLOCKED, "only blocked seats are unblocked"
+            self._seats.append((seat, BLOCKED))
+            memory.hold_of[seat] = 0
+        memory.seating.show(blocks.seats)
+        memory.seats_free += len(blocks.seats)
+        for area, quantity in blocks.areas:
+            self._move_places(area, quantity)
 
     def set_policy(self, policy: Policy, *, extend: bool = True) -> None:
         """Take a new policy; on resume every hold that ran at the pause gets the lost time back."""

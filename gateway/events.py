@@ -180,7 +180,7 @@ class EventRuntime:
         self._clock_us, self._clock_at = delta.batch_time, time.monotonic()
         self.seats.apply(delta)
         self._version += 1
-        seats = [no for no, _ in delta.held] + delta.freed + delta.sold
+        seats = [no for no, _ in delta.held] + delta.freed + delta.sold + delta.blocked
         self.watch.changed(delta.batch_no, seats, [no for no, _ in delta.areas])
         if delta.state and delta.state != self.row.state:
             self._begin(self._read_row())

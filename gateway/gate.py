@@ -51,6 +51,8 @@ class Seats:
             letters[no] = AVAILABLE
         for no in delta.sold:
             letters[no] = SOLD
+        for no in delta.blocked:
+            letters[no] = BLOCKED
         for no, until in delta.held:
             letters[no] = HELD
             held_until[no] = until

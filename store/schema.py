@@ -156,10 +156,25 @@ fact = Table(
     Column("kind", Text, nullable=False),
     Column("hold_id", BigInteger, nullable=True),
     Column("body", JSON, nullable=True),
-    CheckConstraint(_one_of("kind", "paid", "released", "policy"), name="fact_kind"),
+    CheckConstraint(_one_of("kind", "paid", "released", "policy", "blocked", "unblocked"), name="fact_kind"),
     comment="changes the allocator has not consumed yet",
 )
 Index("fact_event", fact.c.event_id)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("event_id", Integer, nullable=False),
+    _timestamp("at", now=True),
+    Column("who", Text, nullable=False, comment="the operator's name"),
+    Column("why", Text, nullable=False),
+    Column("what", JSON, nullable=False, comment="the change, in guids and hold ids"),
+    CheckConstraint("char_length(who) BETWEEN 1 AND 100", name="audit_who"),
+    CheckConstraint("char_length(why) BETWEEN 1 AND 200", name="audit_why"),
+    comment="append-only (a trigger refuses anything else), in the transaction of each operator's change",
+)
+Index("audit_event", audit.c.event_id, audit.c.id)
 
 event_cursor = Table(
     "event_cursor",

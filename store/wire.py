@@ -43,6 +43,7 @@ class Delta(Struct, frozen=True, array_like=True):
     """(area number, places free)"""
     state: str = ""
     """The event's new state when a policy fact was consumed; or, of batch 0, `STREAM_LOST`."""
+    blocked: list[int] = []
 
 
 STREAM_LOST = "stream_lost"

@@ -87,6 +87,10 @@ class FactKind(StrEnum):
     RELEASED = "released"
     POLICY = "policy"
     """The event's state or policy changed; carries a whole `Policy`."""
+    BLOCKED = "blocked"
+    """An operator took free seats and places off sale; carries `Blocks`."""
+    UNBLOCKED = "unblocked"
+    """And put them on sale again; carries `Blocks`."""
 
 
 class LedgerKind(StrEnum):
@@ -156,3 +160,12 @@ class Policy(Struct, frozen=True, omit_defaults=False):
     """Set while paused: holds expire by this time instead of the clock."""
     holds_extended_us: int = 0
     """Given on resume: the lost time every hold running at the pause got back."""
+
+
+class Blocks(Struct, frozen=True):
+    """Seats and standing places that an operator blocked or unblocked together."""
+
+    seats: tuple[int, ...] = ()
+    """Seat numbers."""
+    areas: tuple[tuple[int, int], ...] = ()
+    """(area number, places)"""

@@ -18,6 +18,7 @@ HOLD = (
     "INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at, state, paid_at)"
     " VALUES (1, 1, 'ann', 'r1', {}, now(), {}, {})"
 )
+AUDIT = "INSERT INTO audit (event_id, who, why, what) VALUES (1, '{}', '{}', '{{}}')"
 
 REFUSED = {
     "a seat in two holds": (
@@ -42,6 +43,11 @@ REFUSED = {
         [LEDGER_ROW.format(0, "held"), LEDGER_ROW.format(1, "taken")],
         pg.UniqueViolation,
     ),
+    "a change by nobody": ([AUDIT.format("", "because")], pg.CheckViolation),
+    "a change by too long a name": ([AUDIT.format("x" * 101, "because")], pg.CheckViolation),
+    "a change for no reason": ([AUDIT.format("Olga", "")], pg.CheckViolation),
+    "a change for too long a reason": ([AUDIT.format("Olga", "x" * 201)], pg.CheckViolation),
+    "a fact of no known kind": (["INSERT INTO fact (event_id, kind) VALUES (1, 'eaten')"], pg.CheckViolation),
     "a place in the ledger given twice": (
         [LEDGER_ROW.format(0, "held"), LEDGER_ROW.format(0, "conflict")],
         pg.UniqueViolation,

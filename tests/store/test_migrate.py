@@ -14,7 +14,7 @@ from store import migrate
 from store.errors import Conflicted, Unavailable
 from store.schema import metadata
 
-APPEND_ONLY = ("seat_history", "ledger", "ledger_batch")
+APPEND_ONLY = ("seat_history", "ledger", "ledger_batch", "audit")
 
 CONSTRAINTS = """
 SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
@@ -171,6 +171,9 @@ def history(database_url):
         connection.execute(
             "INSERT INTO ledger_batch (event_id, batch_no, epoch, batch_time, arrival, code_version,"
             " row_digests, hash) VALUES (1, 1, 1, now(), '1-0', 1, '', '')"
+        )
+        connection.execute(
+            "INSERT INTO audit (event_id, who, why, what) VALUES (1, 'Olga', 'a broken chair', '{}')"
         )
         yield connection
 
