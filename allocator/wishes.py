@@ -109,7 +109,7 @@ def _option(choice: Choice, layout: Layout) -> Option:
         raise _Invalid("nothing_asked_for")
     if quantity > QUANTITY_MAX:
         raise _Invalid("too_many")
-    return Option(seats, parties, areas, quantity, choice.up_to)
+    return Option(seats, parties, areas, quantity, choice.up_to and quantity > 1)  # fewer than one is none
 
 
 def _party(best: Best, layout: Layout) -> Party:

@@ -31,10 +31,12 @@ def test_seats_best_and_places_become_numbers_and_a_quantity():
 
 
 def test_what_will_do_instead_is_an_option_of_its_own_and_one_seat_is_known_as_such():
-    wish = read(b'{"best":[{"quantity":2},{"quantity":1}],"fallbacks":[{"seats":["A-1"],"up_to":true}]}')
+    wish = read(
+        b'{"best":[{"quantity":2},{"quantity":1}],"fallbacks":[{"seats":["A-1","A-2"],"up_to":true}]}'
+    )
     first, second = wish.options
     assert [party.quantity for party in first.parties] == [2, 1]
-    assert (second.seats, second.up_to) == ((0,), True)
+    assert (second.seats, second.up_to) == ((0, 1), True)
     assert wish.seat == -1, "there is more than one way to serve it"
     assert read(b'{"seats":["A-3"]}').seat == 2
 
