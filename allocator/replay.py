@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+import msgspec
 import psycopg
 
 from allocator.decide import CODE_VERSION, Ask, Fact, Row, decide
@@ -123,7 +124,7 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Batch]:
             story = f"was decided by version {batch.code_version} of the decision; this is {CODE_VERSION}"
             found.append(Finding(batch.batch_no, None, story))
         if not found:
-            found = [*_conflicts(batch, wants), *_differences(batch, decide_again(memory, wishes, batch))]
+            found = [*_conflicts(batch, wants), *_decided_again(memory, wishes, batch)]
         if found:
             yield from found
             return
@@ -165,6 +166,16 @@ def _conflicts(batch: Batch, wants: dict[tuple[str, str], str]) -> Iterator[Find
         earlier = wants.setdefault((row.buyer, row.request_id), row.input)
         if row.outcome == Outcome.CONFLICT and earlier == row.input:
             yield Finding(batch.batch_no, position, "is called a conflict, but nothing else was asked before")
+
+
+def _decided_again(memory: Memory, wishes: Wishes, batch: Batch) -> Iterator[Finding]:
+    """What comes out otherwise; or nothing can, such as of a block of a seat that somebody has."""
+    try:
+        again = decide_again(memory, wishes, batch)
+    except (AssertionError, msgspec.DecodeError) as error:
+        yield Finding(batch.batch_no, None, f"cannot be decided again: {error}")
+    else:
+        yield from _differences(batch, again)
 
 
 def _differences(batch: Batch, again: Sequence[Row]) -> Iterator[Finding]:

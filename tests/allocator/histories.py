@@ -16,6 +16,7 @@ from store.words import Best, Choice, Want
 CATEGORIES = ("Gold", "Silver")
 PRICES = (9_000, 5_000)
 SECTIONS = ("Stalls", "Circle")
+STATES = ("pause", "resume", "resume", "policy", "close")
 
 
 @st.composite
@@ -87,7 +88,7 @@ class Asked:
 @dataclass(frozen=True)
 class Changed:
     kind: str
-    """paid, released, pause, resume, close, policy"""
+    """paid, released, blocked, unblocked, pause, resume, close, policy"""
     which: int
     value: int
 
@@ -129,7 +130,7 @@ asked: st.SearchStrategy[Asked] = st.builds(
 )
 changed: st.SearchStrategy[Changed] = st.builds(
     Changed,
-    kind=st.sampled_from(("paid", "released", "released", "pause", "resume", "resume", "policy", "close")),
+    kind=st.sampled_from(("paid", "released", "released", "blocked", "blocked", "unblocked", *STATES)),
     which=st.integers(0, 30),
     value=st.integers(1, 12),
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from store.plan import Plan
 from store.wire import decode_want
@@ -46,15 +47,22 @@ class ReferenceFact:
     kind: str
     hold_id: int | None = None
     policy: Policy | None = None
+    seats: tuple[int, ...] = ()
+    areas: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass
 class Reference:
-    """An event as a list of holds. A seat or place is taken while a hold that has it is active or paid."""
+    """An event as a list of holds, and of what operators blocked. A seat or place is taken while a hold that
+    has it is active or paid, or while it is blocked.
+    """
 
     plan: Plan
     policy: Policy
     holds: list[ReferenceHold] = field(default_factory=list)
+    blocked_seats: list[int] = field(default_factory=list)
+    blocked_places: list[int] = field(default_factory=list)
+    """The area's number, once for each place."""
     ladder: Ladder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,10 +72,11 @@ class Reference:
         return [hold for hold in self.holds if hold.state in (states or ("active", "paid"))]
 
     def taken_seats(self) -> set[int]:
-        return {seat for hold in self.running() for seat in hold.seats}
+        return {seat for hold in self.running() for seat in hold.seats} | set(self.blocked_seats)
 
     def places_free(self, area: int) -> int:
-        return self.plan.areas[area].capacity - sum(hold.areas.get(area, 0) for hold in self.running())
+        given = sum(hold.areas.get(area, 0) for hold in self.running())
+        return self.plan.areas[area].capacity - given - self.blocked_places.count(area)
 
     def count_of(self, buyer: str) -> int:
         return sum(hold.quantity for hold in self.running() if hold.buyer == buyer)
@@ -103,6 +112,15 @@ class Reference:
                 if paused_at is not None and hold.expires_at > paused_at:
                     hold.expires_at += fact.policy.holds_extended_us
             self.policy = fact.policy
+        places = [area for area, count in fact.areas for _ in range(count)]
+        if fact.kind == "blocked":
+            self.blocked_seats += fact.seats
+            self.blocked_places += places
+        if fact.kind == "unblocked":
+            for seat in fact.seats:
+                self.blocked_seats.remove(seat)
+            for area in places:
+                self.blocked_places.remove(area)
         for hold in self.running("active"):
             if hold.hold_id == fact.hold_id:
                 hold.state = fact.kind
@@ -150,6 +168,8 @@ class Reference:
         left = limit - self.count_of(buyer)
         over = "limit_reached", {"reason": "limit", "limit": limit}
         gone = self.taken_seats()
+        if len(named) + parties + sum(areas.values()) == 1:
+            choice = replace(choice, up_to=False)
         if choice.up_to:
             if left <= 0:
                 return over

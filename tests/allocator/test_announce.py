@@ -8,7 +8,7 @@ from allocator.intake import Answer, Sorted
 from allocator.layout import Layout
 from allocator.memory import Hold, Memory, Overlay
 from store.wire import Delta, decision_frame, decode_delta, decode_published
-from store.words import EventState, HoldId, Policy
+from store.words import Blocks, EventState, HoldId, Policy
 from tests.allocator.house import plan_of
 
 
@@ -52,6 +52,21 @@ def test_the_map_shows_what_is_held_freed_sold_and_left_and_a_seat_freed_and_tak
     channel, body = seat_changes("gala", memory, 5, 77, decided)
     assert channel == "onsale:{gala}:seats"
     assert decode_delta(body) == Delta(5, 77, [(2, 99), (3, 99)], [1], [7], [(0, 16)], "open")
+
+
+def test_the_map_shows_what_is_blocked_and_unblocked_and_what_of_it_was_taken_since():
+    memory = Memory(Layout(plan_of()), Policy(EventState.OPEN))
+    overlay = Overlay(memory)
+    before, blocks, unblocks = Blocks((1, 2, 3)), Blocks((7,), ((0, 5),)), Blocks((1, 2))
+    overlay.block(before)
+    overlay.block(blocks)
+    overlay.unblock(unblocks)
+    held = Hold("eve", (2,), (), 99)
+    overlay.claim(HoldId(3), held)
+    decided = Decided(claims=[Claim(HoldId(3), held, "r1")], blocks_by_fact=[before, blocks, unblocks])
+    delta = decode_delta(seat_changes("gala", memory, 5, 77, decided)[1])
+    assert (delta.held, set(delta.freed), set(delta.blocked)) == ([(2, 99)], {1}, {3, 7})
+    assert delta.areas == [(0, 15)]
 
 
 def test_a_reload_is_a_change_of_batch_0():

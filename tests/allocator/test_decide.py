@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from allocator.decide import EXPIRIES_PER_BATCH_MAX, Ask, Fact, decide
 from allocator.memory import BLOCKED, Hold, Overlay
 from store.plan import Plan
-from store.words import EventState, HoldId, Micros, Policy, Want
+from store.words import Blocks, Choice, EventState, HoldId, Micros, Policy, Want
 from tests.allocator import histories
 from tests.allocator.histories import Asked, Changed, Step
 from tests.allocator.house import best, plan_of, seats, snapshot
@@ -23,6 +23,10 @@ from tests.allocator.reference import Reference, ReferenceAsk, ReferenceFact, in
 
 def policy_fact(fact_id: int, **policy: Any) -> Fact:
     return Fact(fact_id, "policy", None, msgspec.json.encode(Policy(**policy)).decode())
+
+
+def block_fact(fact_id: int, kind: str, blocks: Blocks) -> Fact:
+    return Fact(fact_id, kind, None, msgspec.json.encode(blocks).decode())
 
 
 def test_named_seats_are_held_in_the_order_named_until_the_ttl_is_over():
@@ -72,11 +76,64 @@ def test_a_buyer_gets_no_more_than_the_limit_over_all_holds_and_orders():
     assert sale.answer("ann", seats("A-5"))[0] == "limit_reached"
 
 
+@pytest.mark.parametrize("fallbacks", [(), (Choice(seats=("A-2",), up_to=True),)])
+def test_one_seat_or_fewer_is_that_seat_also_for_who_is_at_the_limit(fallbacks):
+    sale = Sale(seats_per_buyer_max=1)
+    sale.answer("bob", seats("A-1"))
+    sale.answer("ann", seats("A-2"))
+    want = Want(seats=("A-1",), up_to=True, fallbacks=fallbacks)
+    assert sale.answer("ann", want)[0] == "taken"  # without the limit there were no more to be had
+
+
 def test_a_blocked_seat_is_taken_and_is_not_given_as_best():
     sale = Sale(plan_of(rows=1, seats_a_row=2))
     sale.memory.take(0, BLOCKED)
     assert sale.answer("ann", seats("A-1"))[0] == "taken"
     assert sale.answer("ann", best(1))[1]["seats"] == ["A-2"]
+
+
+def test_what_an_operator_blocks_is_off_sale_from_that_batch_on_and_on_sale_again_when_unblocked():
+    sale = Sale(plan_of(rows=1, seats_a_row=4, standing=5))
+    blocks = Blocks((0, 1), ((0, 3),))
+    decided = sale.batch(
+        sale.ask("ann", seats("A-1")),
+        sale.ask("bob", Want(areas={"floor": 3})),
+        facts=[block_fact(1, "blocked", blocks)],
+    )
+    assert [(row.kind, row.outcome) for row in decided.rows] == [
+        ("fact", "blocked"),
+        ("request", "taken"),
+        ("request", "sold_out"),
+    ]
+    assert decided.rows[0].input == '{"fact":1,"hold":null,"body":{"seats":[0,1],"areas":[[0,3]]}}'
+    assert decided.blocks_by_fact == [blocks]
+    assert sale.answer("eve", best(3))[0] == "sold_out"
+    assert (sale.memory.seats_free, sale.memory.areas_free) == (2, [2])
+    decided = sale.batch(
+        sale.ask("ann", best(4)),
+        sale.ask("bob", Want(areas={"floor": 4})),
+        facts=[block_fact(2, "unblocked", Blocks((1,), ((0, 1),)))],
+    )
+    assert [row.outcome for row in decided.rows[1:]] == ["sold_out", "sold_out"]
+    decided = sale.batch(
+        sale.ask("ann", best(4)),
+        sale.ask("bob", Want(areas={"floor": 4})),
+        facts=[block_fact(3, "unblocked", Blocks((0,), ((0, 2),)))],
+    )
+    assert [row.outcome for row in decided.rows[1:]] == ["held", "held"]
+
+
+@pytest.mark.parametrize("kind", ["blocked", "unblocked"])
+def test_a_block_that_the_loaded_tables_show_already_changes_nothing_a_second_time(kind):
+    sale = Sale(plan_of(rows=1, seats_a_row=2, standing=5))
+    sale.memory.reflected = frozenset({7})
+    before = snapshot(sale.memory)
+    decided = sale.batch(facts=[block_fact(7, kind, Blocks((0,), ((0, 3),)))])
+    assert [row.outcome for row in decided.rows] == [kind]
+    assert snapshot(sale.memory) == before | {
+        "batch_no": sale.memory.batch_no,
+        "batch_time": sale.memory.batch_time,
+    }
 
 
 def test_a_freed_seat_goes_to_the_first_who_asks_in_the_same_batch():
@@ -256,10 +313,30 @@ class Twins:
                 facts.append(Fact(self.fact_id, change.kind, HoldId(hold_id), "null"))
                 plain.append(ReferenceFact(change.kind, hold_id))
                 continue
+            if change.kind in ("blocked", "unblocked"):
+                blocks = self._blocks(change, plain)
+                facts.append(block_fact(self.fact_id, change.kind, blocks))
+                plain.append(ReferenceFact(change.kind, seats=blocks.seats, areas=blocks.areas))
+                continue
             policy = self._policy(policy, change)
             facts.append(Fact(self.fact_id, "policy", None, msgspec.json.encode(policy).decode()))
             plain.append(ReferenceFact("policy", policy=policy))
         return facts, plain
+
+    def _blocks(self, change: Changed, before: Sequence[ReferenceFact]) -> Blocks:
+        """Some of the seats and places that were free (or blocked) before this step's facts and still are."""
+        reference = self.reference
+        touched = {seat for fact in before for seat in fact.seats}
+        touched_areas = {area for fact in before for area, _ in fact.areas}
+        if change.kind == "blocked":
+            seats = set(range(len(self.plan.seats))) - reference.taken_seats()
+            places = [reference.places_free(area) for area in range(len(self.plan.areas))]
+        else:
+            seats = set(reference.blocked_seats)
+            places = [reference.blocked_places.count(area) for area in range(len(self.plan.areas))]
+        some = tuple(sorted(seats - touched)[change.which % 7 :: 2 + change.value % 3])
+        areas = [area for area, there in enumerate(places) if there and area not in touched_areas]
+        return Blocks(some, tuple((area, min(places[area], 1 + change.value % 4)) for area in areas))
 
     def _policy(self, policy: Policy, change: Changed) -> Policy:
         policy = msgspec.structs.replace(policy, holds_extended_us=0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from allocator.layout import Layout
-from allocator.memory import Hold, Memory, Overlay, expiry_now
-from store.words import EventState, HoldId, Micros, Policy
+from allocator.memory import BLOCKED, Hold, Memory, Overlay, expiry_now
+from store.words import Blocks, EventState, HoldId, Micros, Policy
 from tests.allocator.house import plan_of, snapshot
 
 OPEN = Policy(EventState.OPEN)
@@ -36,6 +36,9 @@ def test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change():
     overlay.set_policy(Policy(EventState.OPEN, holds_extended_us=1000))
     overlay.free(HoldId(4))
     overlay.claim(HoldId(5), Hold("ann", (1,), (), 500))
+    overlay.block(Blocks((2, 8), ((0, 4),)))
+    overlay.unblock(Blocks((8,), ((0, 1),)))
+    overlay.claim(HoldId(6), Hold("ann", (8,), (), 500))
     assert memory.due(10_000) is not None
     overlay.discard()
     assert snapshot(memory) == before
@@ -73,6 +76,33 @@ def test_only_free_seats_are_claimed_and_only_places_within_capacity():
         Overlay(memory).claim(HoldId(2), Hold("bob", (0,), (), 200))
     with pytest.raises(AssertionError):
         Overlay(memory).claim(HoldId(2), Hold("bob", (), ((0, 21),), 200))
+
+
+def test_a_discarded_unblock_leaves_the_seats_and_places_blocked():
+    memory = memory_with((1, Hold("ann", (0,), (), 200)))
+    overlay = Overlay(memory)
+    overlay.block(Blocks((3, 4), ((0, 5),)))
+    overlay.keep(2, 20)
+    assert (memory.hold_of[3:6], memory.seats_free, memory.areas_free) == ([BLOCKED, BLOCKED, 0], 37, [15])
+    before = snapshot(memory)
+    overlay = Overlay(memory)
+    overlay.unblock(Blocks((3, 4), ((0, 5),)))
+    overlay.claim(HoldId(2), Hold("bob", (3,), ((0, 16),), 300))
+    overlay.free(HoldId(2))
+    overlay.block(Blocks((4,), ()))
+    overlay.discard()
+    assert snapshot(memory) == before
+
+
+def test_only_free_seats_are_blocked_and_only_blocked_ones_unblocked():
+    memory = memory_with((1, Hold("ann", (0,), (), 200)))
+    wrong = [(Overlay.block, Blocks((0,))), (Overlay.unblock, Blocks((0,))), (Overlay.unblock, Blocks((1,)))]
+    wrong += [(Overlay.block, Blocks((), ((0, 21),))), (Overlay.unblock, Blocks((), ((0, 1),)))]
+    for change, blocks in wrong:
+        overlay = Overlay(memory)
+        with pytest.raises(AssertionError):
+            change(overlay, blocks)
+        overlay.discard()
 
 
 def test_a_hold_frees_only_seats_that_still_name_it():

@@ -56,6 +56,12 @@ def test_a_batch_changes_the_map_in_its_own_order(seats):
     assert seats.areas_free == [2]
 
 
+def test_a_batch_shows_what_an_operator_blocked_and_unblocked(seats):
+    seats.apply(Delta(8, NOW, [], [2], [], [(0, 2)], "", [0, 4]))
+    assert seats.letters.decode() == "bsahb"
+    assert seats.gone(["free", "blocked"], NOW) == ["free"]
+
+
 def test_a_new_snapshot_tells_what_looks_different(seats):
     assert seats.load(SeatMap(9, Micros(NOW), "asaha", [(3, NOW)], [4])) == ([2, 4], [0])
     assert seats.gone(NAMES, NOW) == ["sold"]

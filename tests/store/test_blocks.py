@@ -1,4 +1,4 @@
-"""Operators block, unblock and release: all or nothing, only what nobody has, with fact, history and audit."""
+"""Operators block, unblock and release: all or nothing, what nobody has, with fact, history and audit."""
 
 from __future__ import annotations
 
