@@ -16,6 +16,7 @@ def check_tables(truth: Truth, walk: Walk) -> Iterator[Finding]:
     yield from _seats(truth)
     yield from _holds(truth, walk)
     yield from _areas(truth)
+    yield from _blocked(truth, walk)
     yield from _history(truth, walk)
     yield from _batches(truth)
     yield from _ledger_keys(truth)
@@ -128,6 +129,23 @@ def _areas(truth: Truth) -> Iterator[Finding]:
         yield Finding(
             "inconsistent", f"The plan has {len(truth.plan.areas)} areas, the table {len(truth.areas)}."
         )
+
+
+def _blocked(truth: Truth, walk: Walk) -> Iterator[Finding]:
+    """What is off sale is what operators blocked, by the ledger."""
+    if any(kind in ("blocked", "unblocked") for kind, _ in truth.facts):
+        return  # the tables are ahead of the ledger until these are consumed
+    for seat_no, state, _ in truth.seats:
+        if (state == "blocked") != (seat_no in walk.blocked):
+            ends = "blocked" if seat_no in walk.blocked else "on sale"
+            story = f"{_name(truth, seat_no)} is {state}; by the ledger it is {ends}."
+            yield Finding("unexplained", story)
+    for area in truth.areas:
+        if area.blocked != walk.places_blocked[area.area_no]:
+            story = (
+                f"counts {area.blocked} places blocked; by the ledger {walk.places_blocked[area.area_no]} are"
+            )
+            yield Finding("unexplained", f"Area number {area.area_no} {story}.")
 
 
 def _history(truth: Truth, walk: Walk) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ and notes where that cannot be: a seat given while somebody has it, a refusal th
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +44,10 @@ class Walk:
     lives: dict[int, Life] = field(default_factory=dict)
     holder: dict[int, int] = field(default_factory=dict)
     """Seat number → hold, after the last row."""
+    blocked: set[int] = field(default_factory=set)
+    """Seats that an operator took off sale, after the last row."""
+    places_blocked: Counter[int] = field(default_factory=Counter)
+    """Area → places that an operator took off sale, after the last row."""
     refusals: list[Refusal] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     by_key: dict[tuple[str, str], list[LedgerRow]] = field(default_factory=dict)
@@ -58,11 +63,7 @@ class Walker:
         self.area_numbers = {area.guid: number for number, area in enumerate(truth.plan.areas)}
         self.walk = Walk()
         self._truth = truth
-        self._blocked = {seat for seat, state, _ in truth.seats if state == "blocked"}
-        self._blocked |= {change.seat_no for change in truth.history if change.state == "blocked"}
         self._area_free = [area.capacity for area in truth.plan.areas]
-        for row in truth.areas:
-            self._area_free[row.area_no] = row.capacity - row.blocked
         self._frees = 0
         self._nothing_since: dict[str, int] = {}
 
@@ -75,9 +76,33 @@ class Walker:
                     self._give(row)
                 elif row.outcome in ("taken", "sold_out"):
                     self._refuse(row)
+            elif row.outcome in ("blocked", "unblocked"):
+                self._block(row)
             else:
                 self._end_or_pay(row)
         return self.walk
+
+    def _block(self, row: LedgerRow) -> None:
+        """An operator took seats and places off sale, or put them on sale again."""
+        body = read_json(row.input)["body"]
+        block, blocked = row.outcome == "blocked", self.walk.blocked
+        at = f"Batch {row.batch_no} position {row.position} {row.outcome}"
+        for seat in body["seats"]:
+            if seat in self.walk.holder:
+                story = f"{at} seat {self.guids[seat]} while hold {self.walk.holder[seat]} had it."
+                self.walk.findings.append(Finding("unexplained", story))
+            if (seat in blocked) == block:
+                story = f"{at} seat {self.guids[seat]}, which was {row.outcome} already."
+                self.walk.findings.append(Finding("unexplained", story))
+            (blocked.add if block else blocked.discard)(seat)
+        for area, places in body["areas"]:
+            change = places if block else -places
+            self._area_free[area] -= change
+            self.walk.places_blocked[area] += change
+            if self._area_free[area] < 0 or self.walk.places_blocked[area] < 0:
+                story = f"{at} {places} places in {self._truth.plan.areas[area].guid}: more than there were."
+                self.walk.findings.append(Finding("unexplained", story))
+        self._frees += not block
 
     def _give(self, row: LedgerRow) -> None:
         result = read_json(row.result)
@@ -93,6 +118,9 @@ class Walker:
         areas = tuple((self.area_numbers[g], n) for g, n in result.get("areas", {}).items())
         for seat in seats:
             holder = self.walk.holder.get(seat)
+            if seat in self.walk.blocked:
+                story = f"{told(row)} gave seat {self.guids[seat]}, which was blocked."
+                self.walk.findings.append(Finding("oversold", story))
             if holder is not None:
                 story = f"{told(row)} gave seat {self.guids[seat]} while hold {holder} had it"
                 self.walk.findings.append(
@@ -140,7 +168,7 @@ class Walker:
         return next((free for choice in choices if (free := self._free_for_choice(choice)) is not None), None)
 
     def _free_for_choice(self, choice: dict[str, Any]) -> tuple[int, ...] | None:
-        holder, blocked = self.walk.holder, self._blocked
+        holder, blocked = self.walk.holder, self.walk.blocked
         up_to = choice.get("up_to", False)
         named = [self.seat_numbers.get(guid, -1) for guid in choice.get("seats", ())]
         free = [seat for seat in named if seat >= 0 and seat not in holder and seat not in blocked]
@@ -189,7 +217,7 @@ class Walker:
     def _is_open(self, seat: int) -> bool:
         """Nobody has it, and it is not kept for who needs an accessible place."""
         kept = self._truth.plan.seats[seat].accessible or self._truth.plan.seats[seat].companion
-        return not kept and seat not in self.walk.holder and seat not in self._blocked
+        return not kept and seat not in self.walk.holder and seat not in self.walk.blocked
 
 
 def told(row: LedgerRow) -> str:

@@ -23,9 +23,10 @@ from allocator.loop import BatchLoop
 from allocator.memory import Memory
 from allocator.seating import Seating
 from allocator.truth import PostgresTruth
-from store import holds
+from store import audit, blocks, holds
 from store.database import connect
 from store.events import create_event, set_state
+from store.invariant import capacity_of, mismatches
 from store.plan import Area, Category, Plan, Seat, Section, number
 from store.stream.port import POKE
 from store.stream.redis_stream import APPEND, RedisArrivals
@@ -223,6 +224,26 @@ class Owner:
 
         asyncio.run(run())
 
+    def block(self, *guids: str, places: int = 0) -> None:
+        """An operator takes seats and places of the first area off sale; nobody has told the allocator."""
+        self._as_operator(blocks.block, guids, self._floor(places))
+
+    def unblock(self, *guids: str, places: int = 0) -> None:
+        """And puts them on sale again."""
+        self._as_operator(blocks.unblock, guids, self._floor(places))
+
+    def release_by_hand(self, hold_id: int) -> None:
+        """An operator takes a hold from its buyer."""
+        self._as_operator(blocks.release_hold, hold_id)
+
+    def _floor(self, places: int) -> dict[str, int]:
+        return {self.memory.layout.plan.areas[0].guid: places} if places else {}
+
+    def _as_operator(self, change: Callable[..., Any], *args: object) -> None:
+        said = audit.said("Olga", "for this test")
+        with psycopg.connect(self.database_url, autocommit=True) as conn:
+            change(conn, self.event_id, self.memory.layout.plan, *args, said)
+
     def make_holds_old(self) -> None:
         """Every active hold ran out yesterday, in the table and in memory (loaded anew)."""
         self.query_nothing(
@@ -294,6 +315,8 @@ def check_laws(database_url: str, event_id: int) -> None:
     with psycopg.connect(database_url, autocommit=True) as conn:
         for law, text in LAWS.items():
             assert conn.execute(text, {"event": event_id}).fetchall() == [], law
+        capacity = capacity_of(load_layout(conn, event_id).plan)
+        assert mismatches(conn, event_id, capacity) == []
 
 
 LAWS = {

@@ -1,4 +1,5 @@
-"""A random sale on the real engines: requests of every kind, payments, releases, pauses, new rules, expiries.
+"""A random sale on the real engines: requests of every kind, payments, releases, blocks, pauses, new rules,
+expiries.
 
 The same seed gives the same wishes; what they are answered depends on the clock, which is Postgres'.
 """
@@ -76,7 +77,9 @@ class Sale:
 
     def _change(self) -> None:
         random, owner = self.random, self.owner
-        kind = random.choice(["pay", "release", "release", "pause", "resume", "policy"])
+        kind = random.choice(
+            ["pay", "release", "release", "block", "block", "unblock", "take", "pause", "resume", "policy"]
+        )
         try:
             if kind in ("pay", "release"):
                 active = owner.query(
@@ -84,6 +87,18 @@ class Sale:
                 )
                 if active:
                     (owner.confirm if kind == "pay" else owner.release)(*random.choice(active))
+            elif kind == "block":
+                guids = [seat.guid for seat in owner.memory.layout.plan.seats]
+                owner.block(random.choice(guids), places=random.randint(0, 2))
+            elif kind == "unblock":
+                blocked = [no for (no,) in owner.query("SELECT seat_no FROM seat WHERE state = 'blocked'")]
+                some = random.sample(blocked, min(len(blocked), 2))
+                places = random.randint(0, owner.query("SELECT blocked FROM area")[0][0])
+                owner.unblock(*[owner.memory.layout.plan.seats[no].guid for no in some], places=places)
+            elif kind == "take":
+                active = owner.query("SELECT hold_id FROM hold WHERE state = 'active' ORDER BY hold_id")
+                if active:
+                    owner.release_by_hand(random.choice(active)[0])
             elif kind == "policy":
                 with connect(owner.database_url, "operator") as conn:
                     set_policy(conn, owner.slug, seats_per_buyer_max=random.randint(2, 9))
