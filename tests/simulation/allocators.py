@@ -23,7 +23,7 @@ from allocator.decide import Ask, Row
 from allocator.intake import Sorted
 from allocator.layout import Layout
 from gateway.buyers import intake, reask
-from store import holds
+from store import blocks, holds
 from store.errors import ShortWrite, Unavailable
 from store.stream.port import RawEntry
 from store.words import Arrival
@@ -210,8 +210,11 @@ def on_virtual_engines(
         world.counters["repeated"] += len(told.repeats) + len(told.echoes)
         return told
 
-    async def sleep(seconds: float) -> None:
+    def sleep_here(seconds: float) -> None:
         here().sleep(seconds)
+
+    async def sleep(seconds: float) -> None:
+        sleep_here(seconds)
 
     clock = SimpleNamespace(monotonic=world.monotonic)
     places: list[tuple[Any, dict[str, Any]]] = [
@@ -236,6 +239,7 @@ def on_virtual_engines(
         (intake, {"time": clock, "random": world.random}),
         (reask, {"time": clock}),
         (holds, {"asyncio": SimpleNamespace(sleep=sleep), "random": world.random}),
+        (blocks, {"time": SimpleNamespace(sleep=sleep_here), "random": world.random}),
     ]  # fmt: skip
     with ExitStack() as leaving:
         for module, names in places:

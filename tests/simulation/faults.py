@@ -19,6 +19,7 @@ from allocator.memory import Overlay
 from gateway.buyers.intake import Intake
 from gateway.buyers.pending import Pending
 from gateway.buyers.reask import Reask
+from store import blocks
 from store.errors import ShortWrite
 from store.wire import arrival_order
 from store.words import Arrival
@@ -198,6 +199,12 @@ FAULTS: dict[str, Fault] = {
         "no gateway appends again what was lost",
         _replace(Intake, "append_again", lambda intake, pendings: None),
         LOST_STREAMS,
+    ),
+    "block told": Fault(
+        "nobody tells the allocator what was blocked",
+        lambda: patch.dict(
+            statements.STATEMENTS, {blocks.INSERT_FACT: ("tell nobody", lambda session, values: [])}
+        ),
     ),
     "holder": Fault("anybody may pay or release a hold", _replace(statements, "_leave_active", _anybodys)),
     "pause": Fault(

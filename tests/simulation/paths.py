@@ -55,7 +55,11 @@ PATHS: dict[str, str] = {
     "postgres_away": "Postgres away for seconds",
     "postgres_restarted": "Postgres restarted",
     "postgres_clock_jumped": "jumps of Postgres' clock",
-    "blocked_unseen": "seats blocked behind the allocator's back",
+    "block": "seats and places blocked by operators",
+    "unblock": "and put on sale again",
+    "release_hold": "holds taken away by operators",
+    "office_seats_not_free": "somebody had a seat that was to be blocked",
+    "office_places_not_free": "or a place",
     "mismatch": "standbys that loaded anew",
 }
 

@@ -1,4 +1,4 @@
-"""Buyers, the desk where holds are paid and given back, operators, and a hand that blocks seats unseen."""
+"""Buyers, the desk where holds are paid and given back, operators of the event and of its seats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import psycopg
 
 from bench.evidence import Ask, HoldOp, Seen, read_frame
 from gateway.problems import KeyReused
-from store import events, holds
+from store import audit, blocks, events, holds
 from store.errors import OnsaleError, Refused, Unavailable
 from store.lookups import Decided
 from store.plan import Plan
@@ -352,39 +352,50 @@ class People:
             self.stream.poke()
         return True
 
-    def block_unseen(self, process: Process) -> None:
-        """Somebody with SQL in hand: no fact, no poke. Only what is free, as anybody may.
-
-        Standing places once, before anybody comes: the checker takes them for blocked from the beginning.
-        """
+    def manage_seats(self, process: Process) -> None:
+        """Blocks and unblocks seats and places and takes holds away, by the real functions."""
         random = self.world.random
-        process.sleep(0.9)
-        places = random.randint(1, 5)
-        if self.plan.areas:
-            area = self.database.rows["area"]
-            area[0] = area[0]._replace(blocked=places)
-            self.world.note(process.name, f"blocks {places} places")
+        longest = random.choice((0.1, 0.5, 3.0))
         while not self.world.calm:
-            process.sleep(random.uniform(1.0, 8.0))
-            self._block(process, sorted(random.sample(range(len(self.guids)), 2)))
+            process.sleep(random.uniform(0.01, longest))
+            if self.world.chance(0.1):  # somebody loads memory between the change and its batch
+                self.world.after(random.uniform(0.0, 0.006), self.newcomer)
+            kind = random.random()
+            if kind < 0.2:
+                active = [no for no, row in self.database.rows["hold"].items() if row.state == "active"]
+                self._manage(process, blocks.release_hold, random.choice(active or [1]))
+            elif kind < 0.65:
+                seats = self.database.rows["seat"].items()
+                free = [self.guids[no] for no, (state, _) in seats if state == "available"]
+                guids = random.sample(free, min(len(free), random.randint(0, 2)))
+                if self.world.chance(0.2):
+                    guids = [random.choice(self.guids)]
+                self._manage(process, blocks.block, guids, self._some_places(random.randint(0, 3)))
+            else:
+                seats = self.database.rows["seat"].items()
+                blocked = [self.guids[no] for no, (state, _) in seats if state == "blocked"]
+                guids = random.sample(blocked, min(len(blocked), random.randint(0, 3)))
+                self._manage(process, blocks.unblock, guids, self._some_places(random.randint(0, 3)))
 
-    def _block(self, process: Process, seats: Sequence[int]) -> None:
-        session = None
+    def _some_places(self, places: int) -> dict[str, int]:
+        return {self.world.random.choice(self.plan.areas).guid: places} if self.plan.areas and places else {}
+
+    def _manage(self, process: Process, work: Any, *args: Any) -> None:
+        counters = self.world.counters
         try:
-            session = self.database.connect(process)
-            session.step("block by hand")
-            for seat in seats:
-                session.lock("seat", seat)
-                if session.get("seat", seat)[0] == "available":
-                    session.put("seat", seat, ("blocked", None))
-                    session.remember(seat, "blocked", None, "by hand")
-                    self.world.counters["blocked_unseen"] += 1
-            session.step("commit of the block")
-            session.commit()
-        except psycopg.OperationalError:
-            self.world.counters["block_failed"] += 1
-        if session is not None:
-            session.end()
+            with Connection(self.database.connect(process)) as connection:
+                work(connection, 1, self.plan, *args, audit.Said("Olga", "as in life"))
+        except Refused as error:
+            counters[f"office_{error.code}"] += 1
+            return
+        except (psycopg.OperationalError, Unavailable) as error:
+            self.world.note(process.name, f"does not know whether seats were changed: {error}")
+            counters["office_unavailable"] += 1
+            return
+        self.world.note(process.name, f"{work.__name__}: {args}")
+        counters[work.__name__] += 1
+        if self.world.chance(0.8):
+            self.stream.poke()
 
 
 def all_seen(clients: Sequence[Client]) -> list[Seen]:

@@ -96,6 +96,7 @@ class Database:
             "hold_seat": {},
             "hold_area": {},
             "fact": {},
+            "audit": {},
             "ledger": {},
             "ledger_key": {},
             "ledger_batch": {},
@@ -107,6 +108,7 @@ class Database:
         self.backends: dict[int, Session] = {}
         self.last_backend = 0
         self.last_fact = 0
+        self.last_audit = 0
         self.on_commit: Callable[[Session], None] = lambda session: None
         self.poisoned: set[int] = set()
         """Seats whose claim always fails with a serialization error."""

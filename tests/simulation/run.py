@@ -112,8 +112,6 @@ class OnSale:
         self.stream.exists = False
         self.people = People(world, self.database, self.stream, self.layout.plan)
         self.house = House(world, self.database, self.stream, self.people)
-        self.blocks = random.random() < 0.35
-        """Whether somebody blocks seats unseen; then the ledger alone does not explain every refusal."""
         self.healed_steps = 0
 
     def run(self) -> list[str]:
@@ -149,8 +147,8 @@ class OnSale:
             house.start_gateway()
         world.after(1.0, self.people.come)
         Host(world, "operator").start("operator", self.people.operate)
-        if self.blocks:
-            Host(world, "hand").start("hand", self.people.block_unseen)
+        if random.random() < 0.5:
+            Host(world, "box office").start("box office", self.people.manage_seats)
         if self._focus is None:
             Trouble(house)
         else:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from allocator import follow, lease
-from store import events, holds
+from store import audit, blocks, events, holds
 from store.words import EventState
 from tests.simulation.load import policy_of
 from tests.simulation.postgres import ONE, AreaRow, CursorRow, EventRow, FactRow, HoldRow, LeaseRow, Session
@@ -172,7 +172,7 @@ def _change_seats(session: Session, values: Mapping[str, Any], state: str) -> Ro
     for seat in values["seats"]:
         if session.get("seat", seat) == ("held", hold_id):
             session.put("seat", seat, (state, hold_id if state == "sold" else None))
-            session.remember(seat, state, hold_id, "buyer")
+            session.remember(seat, state, hold_id, values.get("who", "buyer"))
             changed.append((seat,))
     return changed
 
@@ -311,6 +311,70 @@ def _tell_allocator(session: Session, values: Sequence[Any]) -> Rows:
     return []
 
 
+# --- operators' changes of seats ---
+
+
+def _lock_named_seats(session: Session, values: Mapping[str, Any]) -> Rows:
+    for seat in values["seats"]:
+        session.lock("seat", seat, 1.0)
+    return [(seat, *session.get("seat", seat)) for seat in values["seats"]]
+
+
+def _turn_seats(session: Session, values: Mapping[str, Any]) -> Rows:
+    turned = [seat for seat in values["seats"] if session.get("seat", seat)[0] == values["was"]]
+    for seat in turned:
+        session.put("seat", seat, (values["becomes"], None))
+        session.remember(seat, values["becomes"], None, values["who"])
+    return [(seat,) for seat in turned]
+
+
+def _lock_named_areas(session: Session, values: Mapping[str, Any]) -> Rows:
+    found: Rows = []
+    for area in values["areas"]:
+        session.lock("area", area, 1.0)
+        row: AreaRow = session.get("area", area)
+        found.append((area, row.capacity - row.held - row.sold - row.blocked, row.blocked))
+    return found
+
+
+def _move_blocked(session: Session, values: Mapping[str, Any]) -> Rows:
+    moved: Rows = []
+    for area, places in zip(values["areas"], values["quantities"], strict=True):
+        row: AreaRow = session.get("area", area)
+        blocked = row.blocked + places
+        if blocked >= 0 and row.held + row.sold + blocked <= row.capacity:
+            session.put("area", area, row._replace(blocked=blocked))
+            moved.append((area,))
+    return moved
+
+
+def _release(session: Session, values: Mapping[str, Any]) -> Rows:
+    session.lock("hold", values["hold"], 1.0)
+    row: HoldRow | None = session.get("hold", values["hold"])
+    if row is None or row.state != "active":
+        return []
+    session.put("hold", values["hold"], row._replace(state="released"))
+    return [(row.quantity, row.buyer)]
+
+
+def _read_any_hold(session: Session, values: Mapping[str, Any]) -> Rows:
+    row: HoldRow | None = session.get("hold", values["hold"])
+    return [] if row is None else [(row.state,)]
+
+
+def _insert_blocks(session: Session, values: Mapping[str, Any]) -> Rows:
+    fact = session.database.next_fact()
+    session.insert("fact", fact, FactRow(values["kind"], values["hold"], values["body"] or "null"))
+    return []
+
+
+def _audit(session: Session, values: Mapping[str, Any]) -> Rows:
+    session.database.last_audit += 1
+    number = session.database.last_audit
+    session.insert("audit", number, (values["who"], values["why"], values["what"]))
+    return [(number, datetime.fromtimestamp(session.database.clock() / 1e6, UTC))]
+
+
 def _nothing(session: Session, values: Any) -> Rows:
     return []
 
@@ -336,6 +400,15 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     holds.SELL_PLACES: ("sell places", _sell_places),
     holds.FREE_PLACES: ("free places", _free_places),
     holds.INSERT_FACT: ("insert fact", _insert_fact),
+    blocks.LOCK_SEATS: ("lock named seats", _lock_named_seats),
+    blocks.TURN_SEATS: ("turn seats", _turn_seats),
+    blocks.LOCK_AREAS: ("lock named areas", _lock_named_areas),
+    blocks.MOVE_PLACES: ("move blocked places", _move_blocked),
+    blocks.RELEASE: ("release by hand", _release),
+    blocks.READ_HOLD: ("read any hold", _read_any_hold),
+    blocks.FREE_SEATS: ("free seats by hand", _free_seats),
+    blocks.INSERT_FACT: ("insert fact by hand", _insert_blocks),
+    audit.INSERT: ("write audit", _audit),
     events._READ: ("read event", _read_event),
     events._READ_LOCKED: ("lock event", _read_event_locked),
     events._SET_STATE: ("set state", _set_state),
