@@ -14,6 +14,7 @@ from types import FrameType
 import psycopg
 
 from allocator import lease
+from allocator.balance import BalanceWatch
 from allocator.worker import EventWorker
 from store.database import connect
 from store.errors import Unavailable
@@ -50,6 +51,8 @@ def main() -> None:
     urls = EngineUrls.from_env()
     name = f"{socket.gethostname()}:{os.getpid()}"
     workers: dict[int, EventWorker] = {}
+    balance = BalanceWatch(urls.database_url, lambda: _owned_by_name(workers))
+    balance.start()
     while not stop.is_set():
         try:
             with connect(urls.database_url, "onsale allocator lease") as conn:
@@ -57,10 +60,15 @@ def main() -> None:
         except (Unavailable, psycopg.OperationalError) as error:
             log.warning("%s; trying again", error)
             stop.wait(1.0)
+    balance.stop()
     for worker in workers.values():
         worker.stop()
     for worker in workers.values():
         worker.join(timeout=5.0)
+
+
+def _owned_by_name(workers: dict[int, EventWorker]) -> dict[int, str]:
+    return {event: worker.slug for event, worker in list(workers.items()) if worker.owned}
 
 
 def _attend(

@@ -36,14 +36,14 @@ STUCK_SECONDS = 10.0
 
 
 class EventWorker(threading.Thread):
-    """Works for one event until `stop`. `owned` tells the renewer what to renew."""
+    """Works for the event `slug` until `stop`. `owned` tells the renewer what to renew."""
 
     def __init__(self, database_url: str, redis_url: str, event_id: int, slug: str, worker: str) -> None:
         super().__init__(name=f"allocator-{slug}", daemon=True)
         self._database_url = database_url
         self._redis_url = redis_url
         self._event_id = event_id
-        self._slug = slug
+        self.slug = slug
         self._worker = worker
         self._stop_asked = threading.Event()
         self._turned_at = 0.0
@@ -60,15 +60,15 @@ class EventWorker(threading.Thread):
     def run(self) -> None:
         while not self._stop_asked.is_set():
             try:
-                with connect(self._database_url, f"onsale allocator {self._slug}") as conn:
+                with connect(self._database_url, f"onsale allocator {self.slug}") as conn:
                     self._live(conn)
             except Fenced:
-                log.warning("%s: another worker owns the event now; standing by", self._slug)
+                log.warning("%s: another worker owns the event now; standing by", self.slug)
             except (Unavailable, psycopg.OperationalError) as error:
-                log.warning("%s: %s; trying again", self._slug, error)
+                log.warning("%s: %s; trying again", self.slug, error)
                 self._stop_asked.wait(AWAY_SECONDS)
             except Exception:
-                log.exception("%s: ALERT: the allocator stopped; loading anew", self._slug)
+                log.exception("%s: ALERT: the allocator stopped; loading anew", self.slug)
                 self._stop_asked.wait(AWAY_SECONDS)
             finally:
                 self.owned = None
@@ -88,7 +88,7 @@ class EventWorker(threading.Thread):
         self.owned = owned
         follower, cursor = self._catch_up(conn, follower, cursor)
         now = Cursor(owned.epoch, follower.memory.batch_no, follower.arrival or cursor.arrival)
-        log.info("%s: owner since epoch %d, batch %d", self._slug, *now[:2])
+        log.info("%s: owner since epoch %d, batch %d", self.slug, *now[:2])
         clock = lease.clock(conn)
         truth = PostgresTruth(conn, self._database_url, self._event_id, owned, follower.memory.layout)
         self._own(truth, follower, now, clock)
@@ -97,7 +97,7 @@ class EventWorker(threading.Thread):
         try:
             follower.catch_up()
         except Mismatch as mismatch:
-            log.error("%s: ALERT: standby and ledger disagree, loading anew: %s", self._slug, mismatch)
+            log.error("%s: ALERT: standby and ledger disagree, loading anew: %s", self.slug, mismatch)
             return self._load(conn)
         return follower, cursor
 
@@ -109,8 +109,8 @@ class EventWorker(threading.Thread):
 
     def _own(self, truth: PostgresTruth, follower: Follower, cursor: Cursor, clock: int) -> None:
         client = connect_stream(self._redis_url)
-        arrivals = RedisArrivals(client, self._slug)
-        loop = BatchLoop(self._slug, truth, arrivals, follower.memory, cursor, follower.keys, now=clock)
+        arrivals = RedisArrivals(client, self.slug)
+        loop = BatchLoop(self.slug, truth, arrivals, follower.memory, cursor, follower.keys, now=clock)
         gc.freeze()  # what was loaded stays; collecting it again and again costs more than deciding
         try:
             attended = False
@@ -123,12 +123,12 @@ class EventWorker(threading.Thread):
                         attended = True
                     loop.turn()
                 except (StreamUnavailable, StreamMissing, OutcomeUnknown) as error:
-                    log.warning("%s: %s; holds still expire", self._slug, error)
+                    log.warning("%s: %s; holds still expire", self.slug, error)
                     attended = False
                     loop.tick()
                     self._stop_asked.wait(AWAY_SECONDS)
             truth.give_back()
-            log.info("%s: handed over at batch %d", self._slug, loop.cursor.batch_no)
+            log.info("%s: handed over at batch %d", self.slug, loop.cursor.batch_no)
         finally:
             loop.close()
             client.close()

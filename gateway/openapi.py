@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 
 from gateway.buyers.decode import request_schema
 from gateway.problems import PROBLEM_TYPE
+from store.audit import Audit
 from store.events import Event
 from store.overview import Overview
 from store.plan import Plan
@@ -104,6 +105,10 @@ class Ready(Struct):
 
 class Events(Struct):
     events: list[Event]
+
+
+class AuditRows(Struct):
+    audit: list[Audit]
 
 
 class EventOverview(Overview, frozen=True):
@@ -205,6 +210,18 @@ CALLS: dict[tuple[str, str], Call] = {
     ("patch", "/v1/operator/events/{event}/policy"): Call(
         {200: ("The event as it is now.", Event)}, (400, 404, 413, 503), "operator"
     ),
+    ("post", "/v1/operator/events/{event}/holds/{hold}/release"): Call(
+        {200: ("The hold's state now.", ChangedHold)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/audit"): Call(
+        {200: ("Newest first.", AuditRows)}, (400, 404, 503), "operator"
+    ),
+    **{
+        ("post", f"/v1/operator/events/{{event}}/{word}"): Call(
+            {200: ("What was changed, as it is kept.", Audit)}, (400, 404, 409, 413, 503), "operator"
+        )
+        for word in ("blocks", "unblock")
+    },
     **{
         ("post", f"/v1/operator/events/{{event}}/{word}"): _event_call()
         for word in ("open", "pause", "resume", "close")

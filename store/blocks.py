@@ -111,8 +111,9 @@ def block(
 ) -> Audit:
     """Take free seats (by guid) and places (by area) off sale.
 
-    Raises `BadRequest` for what the plan does not have, `Conflicted` (seats_not_free, places_not_free)
-    when somebody has one of them or it is blocked already, `Unavailable` when it is locked for too long.
+    Raises `BadRequest`, `NotFound` for what the plan does not have, `Conflicted` (seats_not_free,
+    places_not_free) when somebody has one of them or it is blocked already, `Unavailable` when it is locked
+    for too long.
     """
     return _turn(conn, event_id, plan, FactKind.BLOCKED, seats, areas, said)
 
@@ -199,7 +200,7 @@ def _turn(
 
 
 def _numbers(plan: Plan, seats: Sequence[str], areas: Mapping[str, int]) -> Blocks:
-    """What is named, by number; raises `BadRequest`."""
+    """What is named, by number; raises `BadRequest`, `NotFound`."""
     if not seats and not areas:
         raise BadRequest("nothing_asked", "Name at least one seat or area.")
     if len(seats) > SEATS_MAX:
@@ -209,15 +210,14 @@ def _numbers(plan: Plan, seats: Sequence[str], areas: Mapping[str, int]) -> Bloc
     seat_numbers = {seat.guid: number for number, seat in enumerate(plan.seats)}
     unknown = [guid for guid in seats if guid not in seat_numbers]
     if unknown:
-        raise BadRequest("unknown_seat", f"The plan has no {_some(unknown)}. Nothing was changed.")
+        raise NotFound("unknown_seat", f"The plan has no {_some(unknown)}. Nothing was changed.")
     area_numbers = {area.guid: number for number, area in enumerate(plan.areas)}
     unknown = [guid for guid in areas if guid not in area_numbers]
     if unknown:
-        raise BadRequest("unknown_area", f"The plan has no area {_some(unknown)}. Nothing was changed.")
+        raise NotFound("unknown_area", f"The plan has no area {_some(unknown)}. Nothing was changed.")
     for guid, places in areas.items():
-        capacity = plan.areas[area_numbers[guid]].capacity
-        if not 1 <= places <= capacity:
-            raise BadRequest("invalid_places", f"Of {guid} name 1 to {capacity} places, not {places}.")
+        if places < 1:
+            raise BadRequest("invalid_places", f"Of {guid} name at least one place, not {places}.")
     return Blocks(
         tuple(sorted(seat_numbers[guid] for guid in seats)),
         tuple(sorted((area_numbers[guid], places) for guid, places in areas.items())),

@@ -11,8 +11,6 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 
-from store.plan import Plan
-
 Conn = psycopg.Connection[Any]
 
 ROWS_MAX: Final = 100
@@ -65,6 +63,13 @@ SELECT count(*) FILTER (WHERE seat_no BETWEEN 0 AND %(seats)s - 1), count(*) FRO
 CAPACITIES: Final = "SELECT area_no, capacity FROM area WHERE event_id = %(event)s ORDER BY area_no"
 
 
+CAPACITY: Final = """
+SELECT json_array_length(plan -> 'seats'),
+       ARRAY (SELECT (area ->> 'capacity')::int FROM json_array_elements(plan -> 'areas') AS area)
+  FROM (SELECT plan::json FROM venue JOIN event ON event.venue_id = venue.id WHERE event.id = %s) AS its
+"""
+
+
 class Capacity(NamedTuple):
     """How many there must be, by the plan."""
 
@@ -81,9 +86,12 @@ class Mismatch(NamedTuple):
     story: str
 
 
-def capacity_of(plan: Plan) -> Capacity:
-    """What `mismatches` needs of a plan."""
-    return Capacity(len(plan.seats), tuple(area.capacity for area in plan.areas))
+def read_capacity(conn: Conn, event_id: int) -> Capacity:
+    """What `mismatches` needs of the event's plan; it never changes."""
+    row = conn.execute(CAPACITY, (event_id,)).fetchone()
+    assert row is not None, "an event has a venue"
+    seats, areas = row
+    return Capacity(seats, tuple(areas))
 
 
 def mismatches(conn: Conn, event_id: int, capacity: Capacity) -> list[Mismatch]:

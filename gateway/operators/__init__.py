@@ -1,5 +1,11 @@
-"""Operators: make events, open, pause, resume and close them, see how they stand."""
+"""Operators: make events, open, pause, resume and close them, change their seats, see how they stand."""
 
-from gateway.operators.routes import router
+from fastapi import APIRouter
+
+from gateway.operators import routes, seats
+
+router = APIRouter()
+router.include_router(routes.router)
+router.include_router(seats.router)
 
 __all__ = ["router"]

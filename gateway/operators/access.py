@@ -1,20 +1,24 @@
-"""What guards the operator API: its key, the size of a body, and how much runs at once."""
+"""What operators' calls share: the key, the size of a body, how much runs at once, the form of answers."""
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 import msgspec
 import psycopg
-from fastapi import Request
+from fastapi import Request, Response
+from msgspec import Struct
 
 from gateway.problems import Busy, TooLarge, Unauthorized
 from gateway.settings import Settings
 from store.errors import BadRequest, Unavailable
+from store.stream.wake import wake
 
 BODY_BYTES_MAX = 16 * 1024
 RUNNING_MAX = 4
@@ -53,6 +57,22 @@ async def read_body(request: Request, kind: type[T]) -> T:
         return msgspec.json.decode(bytes(raw), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest("invalid_body", f"The body cannot be read: {error}.") from None
+
+
+def body_described(kind: type[Struct]) -> dict[str, Any]:
+    """For the API pages: the body is read below FastAPI, so that it has a bound."""
+    schema = msgspec.json.schema(kind, ref_template="#/components/schemas/{name}")["$defs"][kind.__name__]
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """`value` as JSON that nobody keeps."""
+    return Response(
+        msgspec.json.encode(value),
+        status,
+        {"Cache-Control": "no-store", **(headers or {})},
+        media_type="application/json",
+    )
 
 
 class Threads:
@@ -106,3 +126,10 @@ async def in_database(request: Request, work: Callable[[psycopg.Connection[Any]]
             ) from error
 
     return await threads_of(request).run(run)
+
+
+async def wake_allocator(request: Request, event: str) -> None:
+    """Poke the event's stream after a change, best effort: the allocator looks each second anyway."""
+    redis_url = settings_of(request).engines.redis_url
+    with contextlib.suppress(Busy):
+        await threads_of(request).run(partial(wake, redis_url, event))

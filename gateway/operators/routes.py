@@ -6,7 +6,6 @@ codes of `store.errors`. A change wakes the event's allocator, best effort.
 
 from __future__ import annotations
 
-import contextlib
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
@@ -16,11 +15,19 @@ import psycopg
 from fastapi import APIRouter, Depends, Request, Response
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from gateway.operators.access import in_database, read_body, require_operator, settings_of, threads_of
-from gateway.problems import Busy
+from gateway.operators.access import (
+    answer,
+    body_described,
+    in_database,
+    read_body,
+    require_operator,
+    settings_of,
+    threads_of,
+    wake_allocator,
+)
 from store import events
 from store.overview import read_overview
-from store.stream.wake import undecided, wake
+from store.stream.wake import undecided
 from store.words import Arrival, EventState
 
 Conn = psycopg.Connection[Any]
@@ -54,28 +61,22 @@ class PolicyChange(Struct, frozen=True, forbid_unknown_fields=True):
     fast_gate: bool | UnsetType = UNSET
 
 
-def _body(kind: type[Struct]) -> dict[str, Any]:
-    """For the API pages: the body is read below FastAPI, so that it has a bound."""
-    schema = msgspec.json.schema(kind, ref_template="#/components/schemas/{name}")["$defs"][kind.__name__]
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
 router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
 
 
 @router.get("/events")
 async def list_events(request: Request) -> Response:
     """Every event, newest first."""
-    return _json({"events": await in_database(request, events.list_events)})
+    return answer({"events": await in_database(request, events.list_events)})
 
 
-@router.post("/events", status_code=201, openapi_extra=_body(NewEvent))
+@router.post("/events", status_code=201, openapi_extra=body_described(NewEvent))
 async def create_event(request: Request) -> Response:
     """Put a venue's plan on sale: 201 with the event, a draft unless `open` is true."""
     new = await read_body(request, NewEvent)
     event = await in_database(request, partial(_create, new))
-    await _wake(request, event.slug)
-    return _json(event, 201, {"Location": f"/v1/operator/events/{event.slug}"})
+    await wake_allocator(request, event.slug)
+    return answer(event, 201, {"Location": f"/v1/operator/events/{event.slug}"})
 
 
 @router.get("/events/{event}")
@@ -84,7 +85,7 @@ async def show_event(request: Request, event: str) -> Response:
     overview = await in_database(request, lambda conn: read_overview(conn, event))
     redis_url, cursor = settings_of(request).engines.redis_url, Arrival(overview.progress.arrival)
     behind = await threads_of(request).run(partial(undecided, redis_url, event, cursor))
-    return _json({**msgspec.to_builtins(overview), "undecided": behind})
+    return answer({**msgspec.to_builtins(overview), "undecided": behind})
 
 
 @router.post("/events/{event}/open")
@@ -111,28 +112,22 @@ async def close_event(request: Request, event: str) -> Response:
     return await _change(request, event, EventState.CLOSED)
 
 
-@router.patch("/events/{event}/policy", openapi_extra=_body(PolicyChange))
+@router.patch("/events/{event}/policy", openapi_extra=body_described(PolicyChange))
 async def set_policy(request: Request, event: str) -> Response:
     """Change how long holds last, how many seats a buyer may have, the fast gate: from now on."""
     change = await read_body(request, PolicyChange)
     given = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET}
     changed = await in_database(request, lambda conn: events.set_policy(conn, event, **given))
-    await _wake(request, event)
-    return _json(changed)
+    await wake_allocator(request, event)
+    return answer(changed)
 
 
 async def _change(
     request: Request, event: str, to: EventState, *, leaving: tuple[EventState, ...] | None = None
 ) -> Response:
     changed = await in_database(request, lambda conn: events.set_state(conn, event, to, leaving=leaving))
-    await _wake(request, event)
-    return _json(changed)
-
-
-async def _wake(request: Request, event: str) -> None:
-    redis_url = settings_of(request).engines.redis_url
-    with contextlib.suppress(Busy):  # the allocator looks each second anyway
-        await threads_of(request).run(partial(wake, redis_url, event))
+    await wake_allocator(request, event)
+    return answer(changed)
 
 
 def _create(new: NewEvent, conn: Conn) -> events.Event:
@@ -152,12 +147,3 @@ def _create(new: NewEvent, conn: Conn) -> events.Event:
         if new.open:
             events.set_state(conn, new.slug, EventState.OPEN)
     return events.get_event(conn, new.slug)
-
-
-def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(
-        msgspec.json.encode(value),
-        status,
-        {"Cache-Control": "no-store", **(headers or {})},
-        media_type="application/json",
-    )

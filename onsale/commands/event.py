@@ -1,31 +1,28 @@
-"""`event`: put a plan on sale, open, pause, resume and close it, and see how it stands."""
+"""`event`: put a plan on sale, open, pause, resume and close it, change its seats, and see how it stands."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-import psycopg
 import typer
-from rich.console import Console
 
+from onsale.commands import event_seats as seats
 from onsale.commands import event_view as view
-from onsale.engines import attach_or_start
-from onsale.errors import OnsaleError as FrontDoorError
-from store import events, migrate
-from store.errors import BadRequest, OnsaleError, Refused
+from onsale.commands.plainly import print_json, print_plainly, told_plainly, with_engines
+from store import events
+from store.errors import BadRequest
 from store.overview import read_overview
-from store.settings import EngineUrls
 from store.stream.wake import undecided, wake
 from store.words import Arrival, EventState
 
-app = typer.Typer(no_args_is_help=True, help="Events: create, open, pause, resume, close, show, list.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Events: create, open, pause, resume, close, show, list; their seats: block, unblock, release-hold.",
+)
 
 SlugArgument = Annotated[str, typer.Argument(help="The event's name in addresses, such as spring-gala.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer as JSON, for scripts.")]
@@ -57,7 +54,7 @@ def create(
     as_json: JsonOption = False,
 ) -> None:
     """Put a venue's plan on sale; a draft until it is opened, by you or at the time you give."""
-    with _told_plainly(as_json), _engines(data_dir) as (conn, urls):
+    with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
         when = _instant(opens_at)
         with conn.transaction():
             venue_id, plan = events.find_venue(conn, venue)
@@ -106,24 +103,24 @@ def close(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOptio
 @app.command("show")
 def show(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
     """How the sale stands: seats, requests, and how far decisions are."""
-    with _told_plainly(as_json), _engines(data_dir) as (conn, urls):
+    with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
         overview = read_overview(conn, slug)
         behind = undecided(urls.redis_url, slug, Arrival(overview.progress.arrival))
     if as_json:
-        _print_json({**msgspec.to_builtins(overview), "undecided": behind})
+        print_json({**msgspec.to_builtins(overview), "undecided": behind})
     else:
-        Console(highlight=False, markup=False).print(view.overview(overview, behind))
+        print_plainly(view.overview(overview, behind))
 
 
 @app.command("list")
 def list_all(data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
     """List the events there are."""
-    with _told_plainly(as_json), _engines(data_dir) as (conn, _):
+    with told_plainly(as_json), with_engines(data_dir) as (conn, _):
         there = events.list_events(conn)
     if as_json:
-        _print_json(there)
+        print_json(there)
     else:
-        Console(highlight=False, markup=False).print(view.listing(there))
+        print_plainly(view.listing(there))
 
 
 def _change(
@@ -134,19 +131,10 @@ def _change(
     *,
     leaving: tuple[EventState, ...] | None = None,
 ) -> None:
-    with _told_plainly(as_json), _engines(data_dir) as (conn, urls):
+    with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
         event = events.set_state(conn, slug, to, leaving=leaving)
         wake(urls.redis_url, slug)
         _say(event, as_json, f"{event.name} ({event.slug}) is {event.state} now.")
-
-
-@contextmanager
-def _engines(data_dir: Path | None) -> Iterator[tuple[psycopg.Connection, EngineUrls]]:
-    """An autocommit connection to the migrated database, and where the engines are."""
-    with attach_or_start(data_dir) as urls:
-        migrate.upgrade(urls.database_url)
-        with psycopg.connect(urls.database_url, autocommit=True) as conn:
-            yield conn, urls
 
 
 def _instant(written: str | None) -> datetime | None:
@@ -167,24 +155,12 @@ def _instant(written: str | None) -> datetime | None:
 
 def _say(event: events.Event, as_json: bool, sentence: str) -> None:
     if as_json:
-        _print_json(event)
+        print_json(event)
     else:
-        Console(highlight=False, markup=False).print(sentence, soft_wrap=True)
+        print_plainly(sentence)
 
 
-def _print_json(value: Any) -> None:
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
-
-
-@contextmanager
-def _told_plainly(as_json: bool) -> Iterator[None]:
-    """An error of ours becomes one line on stderr (with --json an object on stdout) and exit code 1."""
-    try:
-        yield
-    except (OnsaleError, FrontDoorError, psycopg.Error) as error:
-        if as_json:
-            code = error.code if isinstance(error, Refused) else "failed"
-            _print_json({"error": str(error), "code": code})
-        else:
-            Console(stderr=True, highlight=False).print(str(error), markup=False, soft_wrap=True)
-        raise typer.Exit(1) from None
+app.command("block")(seats.block)
+app.command("unblock")(seats.unblock)
+app.command("release-hold")(seats.release_hold)
+app.command("audit")(seats.read_audit)

@@ -7,12 +7,14 @@ from datetime import datetime
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from store.audit import Audit
 from store.events import Event
 from store.overview import Overview, Progress
 from store.plan import Plan
 from store.stream.wake import LAG_COUNT_MAX
 from store.words import EventState, SeatState
 
+SEATS_TOLD_MAX = 12
 NEXT_STEP = {
     EventState.DRAFT: "Open it with: ./run event open {slug}",
     EventState.OPEN: "Buyers find it at /e/{slug}",
@@ -41,6 +43,27 @@ def listing(events: list[Event]) -> RenderableType:
         opens = _moment(event.opens_at) if event.opens_at else ""
         table.add_row(event.slug, event.name, event.state, opens)
     return table
+
+
+def audited(rows: list[Audit]) -> RenderableType:
+    """Who changed what and why."""
+    if not rows:
+        return "Nobody has changed a seat by hand."
+    table = Table("when", "who", "what", "why", box=None)
+    for row in rows:
+        table.add_row(row.at.isoformat(" ", "seconds"), row.who, what_of(row), row.why)
+    return table
+
+
+def what_of(row: Audit) -> str:
+    """`block A-1, A-2 and floor 5`; long lists are cut."""
+    what = row.what
+    parts = [", ".join(what["seats"][:SEATS_TOLD_MAX])] if what["seats"] else []
+    if len(what["seats"]) > SEATS_TOLD_MAX:
+        parts[0] += f" and {len(what['seats']) - SEATS_TOLD_MAX} more seats"
+    parts += [f"{area} {places:,}" for area, places in what["areas"].items()]
+    told = f"{what['change']} {' and '.join(parts)}"
+    return f"{told} (hold {what['hold']} of {what['buyer']})" if "hold" in what else told
 
 
 def _moment(when: datetime) -> str:

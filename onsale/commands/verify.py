@@ -1,6 +1,7 @@
-"""`verify`: decides an event's whole ledger again and says whether every answer comes out as it was given.
+"""`verify`: decides an event's whole ledger again and says whether every answer comes out as it was given,
+and whether every seat and place adds up.
 
-Exit code 0 when it does, 1 when a row, a batch or a decision is not what it must be.
+Exit code 0 when so, 1 when a row, a batch or a decision is not what it must be, or something does not add up.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from allocator import replay
 from onsale.engines import attach_or_start, default_data_dir
+from store import invariant
 from store.database import connect
 from store.events import get_event
 from store.words import LedgerKind
@@ -37,16 +39,20 @@ def verify(
         print(json.dumps(summary))
     else:
         _show(summary)
-    raise typer.Exit(0 if not summary["findings"] else 1)
+    raise typer.Exit(1 if summary["findings"] or summary["mismatches"] else 0)
 
 
 def check(conn: psycopg.Connection[Any], slug: str, notes: Console) -> dict[str, Any]:
-    """{"event", "batches", "rows", "decisions", "hash", "findings": [{"batch_no", "position", "story"}]}."""
+    """{"event", "batches", "rows", "decisions", "hash", "findings": [{"batch_no", "position", "story"}],
+    "mismatches": [{"what", "number", "story"}]}.
+    """
     event = get_event(conn, slug)
     last = conn.execute("SELECT batch_no FROM event_cursor WHERE event_id = %s", (event.id,)).fetchone()
+    capacity = invariant.read_capacity(conn, event.id)
     conn.commit()
     batches = rows = decisions = 0
     digest = ""
+    mismatches = invariant.mismatches(conn, event.id, capacity)
     findings: list[dict[str, Any]] = []
     columns = (TextColumn("deciding again"), BarColumn(), MofNCompleteColumn(), TextColumn("batches"))
     with Progress(*columns, TimeElapsedColumn(), console=notes, transient=True) as progress:
@@ -67,11 +73,24 @@ def check(conn: psycopg.Connection[Any], slug: str, notes: Console) -> dict[str,
         "decisions": decisions,
         "hash": digest,
         "findings": findings,
+        "mismatches": [mismatch._asdict() for mismatch in mismatches],
     }
 
 
 def _show(summary: dict[str, Any]) -> None:
     console = Console()
+    _show_decisions(console, summary)
+    if not summary["mismatches"]:
+        console.print("[green]✓[/] Every seat and place adds up: held + sold + blocked + free = capacity.")
+        return
+    console.print("[red]✗[/] Seats and places do not add up:")
+    for mismatch in summary["mismatches"]:
+        where = f"{mismatch['what']} number {mismatch['number']}"
+        console.print(f"  {where} {mismatch['story']}", highlight=False, markup=False)
+    console.print("  Nothing was repaired. Pause the sale, and compare these rows with their history first.")
+
+
+def _show_decisions(console: Console, summary: dict[str, Any]) -> None:
     told = f"{summary['decisions']:,} decisions in {summary['batches']:,} batches of {summary['event']}"
     if not summary["findings"]:
         console.print(f"[green]✓[/] {told}: each comes out as it was given.")

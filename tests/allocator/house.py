@@ -26,7 +26,7 @@ from allocator.truth import PostgresTruth
 from store import audit, blocks, holds
 from store.database import connect
 from store.events import create_event, set_state
-from store.invariant import capacity_of, mismatches
+from store.invariant import mismatches, read_capacity
 from store.plan import Area, Category, Plan, Seat, Section, number
 from store.stream.port import POKE
 from store.stream.redis_stream import APPEND, RedisArrivals
@@ -315,8 +315,7 @@ def check_laws(database_url: str, event_id: int) -> None:
     with psycopg.connect(database_url, autocommit=True) as conn:
         for law, text in LAWS.items():
             assert conn.execute(text, {"event": event_id}).fetchall() == [], law
-        capacity = capacity_of(load_layout(conn, event_id).plan)
-        assert mismatches(conn, event_id, capacity) == []
+        assert mismatches(conn, event_id, read_capacity(conn, event_id)) == []
 
 
 LAWS = {

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from store import holds
+from store import audit, blocks, holds
 from store.stream.port import POKE
 from store.words import HoldState
 from tests.faults.stage import COPY, EXPIRED_ROW, Sale, Stage, until
@@ -18,13 +18,6 @@ pytestmark = pytest.mark.faults
 WAITING = """
 SELECT count(*) FROM hold
  WHERE event_id = %s AND EXISTS (SELECT FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0)
-"""
-BLOCK = """
-WITH gone AS (
-  UPDATE seat SET state = 'blocked' WHERE event_id = %s AND seat_no = %s AND state = 'available'
-  RETURNING event_id, seat_no)
-INSERT INTO seat_history (event_id, seat_no, state, by)
-SELECT event_id, seat_no, 'blocked', 'an operator' FROM gone
 """
 
 
@@ -37,7 +30,8 @@ def test_a_seat_blocked_between_fence_and_write_goes_to_nobody(stage: Stage, sal
     proxy.hold_before(COPY)
     ann.ask("r1", sale.seats[0])
     assert proxy.was_held.wait(10)
-    sale.query(BLOCK, 0)
+    olga = audit.said("Olga", "a broken chair")
+    blocks.block(sale.connection(), sale.event.id, sale.event.plan, [sale.seats[0]], {}, olga)
     proxy.let_go()
     assert ann.decision("r1").outcome == "taken"
     bob.ask("r1", sale.seats[0])
@@ -47,12 +41,31 @@ def test_a_seat_blocked_between_fence_and_write_goes_to_nobody(stage: Stage, sal
     said = stage.log(owner)[said_before:]
     assert "decided again: seats claimed: 0 of 1" in said
     assert "ALERT" not in said
-    truth, findings = sale.judged()
+    truth = sale.check()
     assert (0, "blocked", None) in truth.seats
-    # A block by hand leaves no fact, so the replay rightly says that this ledger does not explain it.
+    block, refused = [
+        row
+        for row in truth.ledger
+        if row.outcome == "blocked" or (row.buyer, row.request_id) == ("ann", "r1")
+    ]
+    assert (block.outcome, refused.outcome) == ("blocked", "taken")
+    assert block.batch_no == refused.batch_no
+
+
+def test_a_seat_blocked_by_hand_is_in_no_ledger_and_the_replay_says_so(stage: Stage, sale: Sale):
+    ann = sale.desk.buyer("ann", 0)
+    ann.ask("r0", sale.seats[1])
+    ann.decision("r0")
+    sale.query(
+        "UPDATE seat SET state = 'blocked' WHERE event_id = %s AND seat_no = 0 AND state = 'available'"
+    )
+    ann.ask("r1", sale.seats[0])
+    assert ann.decision("r1").outcome == "taken"
+    truth, findings = sale.judged()
     refused = next(row for row in truth.ledger if (row.buyer, row.request_id) == ("ann", "r1"))
-    assert [finding.kind for finding in findings] == ["replay"]
-    assert findings[0].story.startswith(f"Batch {refused.batch_no} says taken")
+    stories = [finding.story for finding in findings if finding.kind == "replay"]
+    assert [story.startswith(f"Batch {refused.batch_no} says taken") for story in stories] == [True]
+    assert any("is blocked; by the ledger it is on sale" in finding.story for finding in findings)
 
 
 def test_a_hold_released_while_the_batch_writes_that_it_ran_out_ran_out_once(stage: Stage):

@@ -47,14 +47,20 @@ def app_for(urls: EngineUrls, key: str = KEY) -> FastAPI:
 
 
 async def ask(
-    app: FastAPI, method: str, path: str, body: bytes = b"", authorization: str | None = None
+    app: FastAPI,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    authorization: str | None = None,
+    query: str = "",
 ) -> Answer:
     headers = [(b"content-type", b"application/json")]
     if authorization is not None:
         headers.append((b"authorization", authorization.encode()))
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
-        "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "headers": headers,
+        "path": path, "raw_path": path.encode(), "query_string": query.encode(), "root_path": "",
+        "headers": headers,
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
     }  # fmt: skip
     sent: list[Any] = []

@@ -6,12 +6,12 @@ import psycopg
 import pytest
 
 from store import audit, blocks, events, holds
-from store.invariant import capacity_of, mismatches
+from store.invariant import Capacity, mismatches, read_capacity
 from store.venues.rows import save_venue
 from store.words import EventState
 from tests.store.test_holds import HOLD, PLAN, change, everything, hold
 
-CAPACITY = capacity_of(PLAN)
+CAPACITY = Capacity(100, (50,))
 PAID, OVER = HOLD + 1, HOLD + 2
 
 
@@ -37,6 +37,7 @@ def event(conn):
 
 
 def test_what_onsale_writes_adds_up(conn, event):
+    assert read_capacity(conn, event) == CAPACITY
     assert mismatches(conn, event, CAPACITY) == []
 
 

@@ -61,6 +61,8 @@ GATE = [
             letters[no] = AVAILABLE
         for no in delta.sold:
             letters[no] = SOLD
+        for no in delta.blocked:
+            letters[no] = BLOCKED
         for no, until in delta.held:
             letters[no] = HELD
             held_until[no] = until
@@ -72,6 +74,8 @@ GATE = [
             letters[no] = AVAILABLE
         for no in delta.sold:
             letters[no] = SOLD
+        for no in delta.blocked:
+            letters[no] = BLOCKED
 """,
         f"{GATE_TEST}::test_a_batch_changes_the_map_in_its_own_order",
     ),

@@ -1,0 +1,116 @@
+"""The operators' HTTP for seats: block, unblock, release somebody's hold, and read who did what and why.
+
+Each change says `who` and `why`; they are kept in `store.audit` together with what was changed. Errors are
+problem+json with the codes of `store.blocks` and `store.audit`. A change wakes the event's allocator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import psycopg
+from fastapi import APIRouter, Depends, Query, Request, Response
+from msgspec import Meta, Struct
+
+from gateway.operators.access import (
+    answer,
+    body_described,
+    in_database,
+    read_body,
+    require_operator,
+    wake_allocator,
+)
+from store import audit, blocks
+from store.audit import Audit
+from store.errors import NotFound
+from store.events import get_event
+from store.words import HoldState
+
+Conn = psycopg.Connection[Any]
+HOLD_ID = re.compile(r"[1-9][0-9]{0,17}")
+AUDIT_ROWS = 100
+"""Of a page, unless asked for."""
+
+# Told in the description; checked by `store.audit` and `store.blocks`, for all who change seats.
+_Who = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": audit.WHO_LENGTH_MAX})]
+_Why = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": audit.WHY_LENGTH_MAX})]
+_Seats = Annotated[list[str], Meta(extra_json_schema={"maxItems": blocks.SEATS_MAX, "uniqueItems": True})]
+_Places = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
+
+
+class Reason(Struct, frozen=True, forbid_unknown_fields=True):
+    """Who changes something, and why."""
+
+    who: _Who
+    why: _Why
+
+
+class SeatsChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """Seats by guid, and standing places by area; all or nothing."""
+
+    who: _Who
+    why: _Why
+    seats: _Seats = []
+    areas: dict[str, _Places] = {}
+
+
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+
+
+@router.post("/events/{event}/blocks", openapi_extra=body_described(SeatsChange))
+async def block(request: Request, event: str) -> Response:
+    """Take free seats and places off sale. 409 `seats_not_free`, `places_not_free` names what is not."""
+    return await _turn(request, event, blocks.block)
+
+
+@router.post("/events/{event}/unblock", openapi_extra=body_described(SeatsChange))
+async def unblock(request: Request, event: str) -> Response:
+    """Put blocked seats and places on sale again. 409 `seats_not_blocked`, `places_not_blocked`."""
+    return await _turn(request, event, blocks.unblock)
+
+
+@router.post("/events/{event}/holds/{hold}/release", openapi_extra=body_described(Reason))
+async def release_hold(request: Request, event: str, hold: str) -> Response:
+    """Take a hold from its buyer; the same answer however often it is asked. 409 `hold_paid` for an order."""
+    reason = await read_body(request, Reason)
+    said = audit.said(reason.who, reason.why)
+    if not HOLD_ID.fullmatch(hold):
+        raise NotFound("hold_not_found", f"{hold!r} is no hold's id; ids are numbers.")
+
+    def release(conn: Conn) -> HoldState:
+        event_id, plan = blocks.event_and_plan(conn, event)
+        return blocks.release_hold(conn, event_id, plan, int(hold), said)
+
+    state = await in_database(request, release)
+    await wake_allocator(request, event)
+    return answer({"hold": hold, "state": state})
+
+
+@router.get("/events/{event}/audit")
+async def read_audit(
+    request: Request,
+    event: str,
+    before: Annotated[int | None, Query(ge=1, le=(1 << 63) - 1, description="below this id")] = None,
+    limit: Annotated[int, Query(ge=1, le=audit.ROWS_MAX)] = AUDIT_ROWS,
+) -> Response:
+    """Who changed what and why, newest first."""
+
+    def read(conn: Conn) -> list[Audit]:
+        return audit.read(conn, get_event(conn, event).id, before=before, limit=limit)
+
+    return answer({"audit": await in_database(request, read)})
+
+
+async def _turn(request: Request, event: str, change: Callable[..., Audit]) -> Response:
+    wanted = await read_body(request, SeatsChange)
+    said = audit.said(wanted.who, wanted.why)
+
+    def turn(conn: Conn) -> Audit:
+        event_id, plan = blocks.event_and_plan(conn, event)
+        return change(conn, event_id, plan, wanted.seats, wanted.areas, said)
+
+    changed = await in_database(request, turn)
+    await wake_allocator(request, event)
+    return answer(changed)

@@ -1,0 +1,53 @@
+"""What commands about events share: the engines they speak to, and how they answer people and scripts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+import typer
+from rich.console import Console, RenderableType
+
+from onsale.engines import attach_or_start
+from onsale.errors import OnsaleError as FrontDoorError
+from store import migrate
+from store.errors import OnsaleError, Refused
+from store.settings import EngineUrls
+
+
+@contextmanager
+def with_engines(data_dir: Path | None) -> Iterator[tuple[psycopg.Connection, EngineUrls]]:
+    """An autocommit connection to the migrated database, and where the engines are."""
+    with attach_or_start(data_dir) as urls:
+        migrate.upgrade(urls.database_url)
+        with psycopg.connect(urls.database_url, autocommit=True) as conn:
+            yield conn, urls
+
+
+def print_plainly(told: RenderableType) -> None:
+    """For people; names may have brackets in them, which are not markup."""
+    Console(highlight=False, markup=False).print(told, soft_wrap=isinstance(told, str))
+
+
+def print_json(value: Any) -> None:
+    """For scripts: one line."""
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
+@contextmanager
+def told_plainly(as_json: bool) -> Iterator[None]:
+    """An error of ours becomes one line on stderr (with --json an object on stdout) and exit code 1."""
+    try:
+        yield
+    except (OnsaleError, FrontDoorError, psycopg.Error) as error:
+        if as_json:
+            code = error.code if isinstance(error, Refused) else "failed"
+            print_json({"error": str(error), "code": code})
+        else:
+            Console(stderr=True, highlight=False).print(str(error), markup=False, soft_wrap=True)
+        raise typer.Exit(1) from None
