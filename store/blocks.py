@@ -35,6 +35,8 @@ SEATS_MAX: Final = 1_000
 """Most seats one call changes."""
 TOLD_MAX: Final = 10
 """Most seats a refusal names one by one."""
+NAME_TOLD_MAX: Final = 120
+"""Most of a name that is said back: the seat, its state and the hold that has it."""
 TRIES_MAX: Final = 4
 """Once, and at most three times again after 40P01, 40001 or 55P03."""
 LOCK_WAIT_MS_MAX: Final = 1_000
@@ -254,7 +256,8 @@ def _refuse_places(plan: Plan, found: Sequence[Any], blocks: Blocks, kind: FactK
 
 def _some(names: Sequence[str]) -> str:
     more = len(names) - TOLD_MAX
-    return ", ".join(names[:TOLD_MAX]) + (f" and {more} more" if more > 0 else "")
+    told = ", ".join([name[:NAME_TOLD_MAX] for name in names[:TOLD_MAX]])
+    return told + (f" and {more} more" if more > 0 else "")
 
 
 def _named(plan: Plan, seats: Sequence[int], areas: Sequence[tuple[int, int]]) -> dict[str, object]:

@@ -46,13 +46,13 @@ async def require_operator(request: Request) -> None:
         raise Unauthorized("operator_key", "Send the operator key as: Authorization: Bearer <key>.")
 
 
-async def read_body(request: Request, kind: type[T]) -> T:
+async def read_body(request: Request, kind: type[T], bytes_max: int = BODY_BYTES_MAX) -> T:
     """The JSON body as a `kind`; raises `TooLarge`, and `BadRequest` naming the field that is wrong."""
     raw = bytearray()
     async for chunk in request.stream():
         raw += chunk
-        if len(raw) > BODY_BYTES_MAX:
-            raise TooLarge("too_large", f"The body may have at most {BODY_BYTES_MAX} bytes.")
+        if len(raw) > bytes_max:
+            raise TooLarge("too_large", f"The body may have at most {bytes_max} bytes.")
     try:
         return msgspec.json.decode(bytes(raw), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -30,6 +30,7 @@ from store.words import HoldState
 
 Conn = psycopg.Connection[Any]
 HOLD_ID = re.compile(r"[1-9][0-9]{0,17}")
+SEATS_BYTES_MAX = 60 * 1024
 AUDIT_ROWS = 100
 """Of a page, unless asked for."""
 
@@ -104,7 +105,7 @@ async def read_audit(
 
 
 async def _turn(request: Request, event: str, change: Callable[..., Audit]) -> Response:
-    wanted = await read_body(request, SeatsChange)
+    wanted = await read_body(request, SeatsChange, SEATS_BYTES_MAX)
     said = audit.said(wanted.who, wanted.why)
 
     def turn(conn: Conn) -> Audit:

@@ -12,9 +12,10 @@ from tests.checker import sale
 Corrupt = Callable[[Truth, list[Seen]], object]
 
 
-def judged(corrupt: Corrupt = lambda truth, seen: None) -> list[Finding]:
+def judged(*corrupts: Corrupt) -> list[Finding]:
     truth, seen = sale.truth(), sale.seen()
-    corrupt(truth, seen)
+    for corrupt in corrupts:
+        corrupt(truth, seen)
     return judge(seen, truth)
 
 

@@ -73,6 +73,16 @@ async def test_without_the_ledger_nobody_is_refused_at_the_gate(engine_urls, eve
 
 
 @scenario
+async def test_watchers_hear_of_a_blocked_seat(engine_urls, event):
+    async with gateway(engine_urls) as served, served.socket(watch=True) as ann:
+        [loaded] = served.runtime.events.loaded()
+        await until(lambda: loaded.following and not loaded._reloading)
+        loaded.changed(Delta(loaded.watch.batch_no + 1, 0, [], [], [], [], "", [9]))
+        frame = await ann.receive("seats", but=())
+        assert [9, "b"] in frame["changed"]
+
+
+@scenario
 async def test_a_change_that_is_older_than_the_map_changes_nothing(engine_urls, event, database_url):
     with psycopg.connect(database_url, autocommit=True) as conn:
         conn.execute("UPDATE event_cursor SET batch_no = 7")

@@ -191,6 +191,16 @@ def test_what_the_plan_does_not_have_is_refused(conn, event, work, seats, areas,
     assert audited(conn) == []
 
 
+def test_a_refusal_says_back_a_bounded_part_of_what_was_asked(conn, event):
+    with pytest.raises(NotFound, match="and 5 more") as refused:
+        block_named(conn, event, [f"{n}" + "x" * 10_000 for n in range(blocks.TOLD_MAX + 5)])
+    assert len(str(refused.value)) < 2_000
+
+
+def block_named(conn, event, guids):
+    blocks.block(conn, event, PLAN, guids, {}, SAID)
+
+
 @pytest.mark.parametrize("who", ["", "  ", "x" * 101, "a\nb", "a\0b", "allocator", "buyer", "expiry"])
 def test_who_must_be_an_operators_name(who):
     with pytest.raises(BadRequest) as refused:
@@ -208,6 +218,44 @@ def test_why_must_be_said(why):
 def test_the_longest_name_and_reason_are_kept(conn, event):
     block(conn, event, 1, said=audit.said("ö" * audit.WHO_LENGTH_MAX, "ü" * audit.WHY_LENGTH_MAX))
     assert audited(conn)[0][1:3] == ("ö" * 100, "ü" * 200)
+
+
+# --- each guard alone: tables that change between the look and the write cannot come about, the rows are locked ---
+
+
+def looks_only(monkeypatch):
+    """The look at the locked rows finds nothing wrong, so that the writes stand alone."""
+    monkeypatch.setattr(blocks, "_refuse_seats", lambda *_: None)
+    monkeypatch.setattr(blocks, "_refuse_places", lambda *_: None)
+
+
+def test_a_change_that_turned_too_few_is_undone_and_alarms(conn, event, monkeypatch):
+    looks_only(monkeypatch)
+    hold(conn, event, seats=(3,), places=20)
+    before = all_of(conn)
+    for attempt in (lambda: block(conn, event, 2, 3, places=1), lambda: block(conn, event, 2, places=31)):
+        with pytest.raises(AssertionError, match="are locked and were looked at"):
+            attempt()
+        assert all_of(conn) == before
+
+
+def test_each_statement_stands_alone_against_a_seat_that_is_not_as_it_must_be(conn, event):
+    hold(conn, event, seats=(3,), places=0)
+    values = {"event": event, "seats": [2, 3], "was": "available", "becomes": "blocked", "who": "Olga"}
+    with pytest.raises(
+        psycopg.errors.CheckViolation
+    ):  # a blocked seat names no hold: the last line of defence
+        conn.execute("UPDATE seat SET state = 'blocked' WHERE seat_no = 3")
+    assert conn.execute(blocks.TURN_SEATS, values).rowcount == 1
+    assert seats_of(conn, event) == [(2, "blocked"), (3, "held")]
+
+
+@pytest.mark.parametrize(("places", "moved"), [(31, 0), (30, 1), (-6, 0), (-5, 1)])
+def test_each_statement_stands_alone_against_an_area_that_is_not_as_it_must_be(conn, event, places, moved):
+    hold(conn, event, seats=(3,), places=15)
+    block(conn, event, places=5)
+    values = {"event": event, "areas": [0], "quantities": [places]}
+    assert conn.execute(blocks.MOVE_PLACES, values).rowcount == moved
 
 
 # --- release ---

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from store import audit, blocks, events, holds
+from store import audit, blocks, events, holds, invariant
 from store.invariant import Capacity, mismatches, read_capacity
 from store.venues.rows import save_venue
 from store.words import EventState
@@ -21,8 +21,7 @@ def conn(database_url):
         yield connection
 
 
-@pytest.fixture
-def event(conn):
+def make(conn):
     """Held: 3, 4 and two places; sold: 5 and three; blocked: 7 and four; released: 8."""
     number = events.create_event(conn, "gig", "The gig", save_venue(conn, "arena", PLAN), PLAN)
     events.set_state(conn, "gig", EventState.OPEN)
@@ -34,6 +33,11 @@ def event(conn):
     said = audit.said("Olga", "house seats")
     blocks.block(conn, number, PLAN, [PLAN.seats[7].guid], {PLAN.areas[0].guid: 4}, said)
     return number
+
+
+@pytest.fixture
+def event(conn):
+    return make(conn)
 
 
 def test_what_onsale_writes_adds_up(conn, event):
@@ -101,10 +105,6 @@ def test_what_does_not_add_up_is_told_and_left_alone(new_database, hand, found):
         assert everything(conn) == before
 
 
-def make(conn):
-    return event.__wrapped__(conn)
-
-
 def test_another_events_rows_do_not_matter(conn, event):
     other = events.create_event(conn, "gig-2", "Again", save_venue(conn, "arena", PLAN), PLAN)
     conn.execute("UPDATE area SET held = 9 WHERE event_id = %s", (event,))
@@ -117,6 +117,22 @@ def test_many_rows_are_told_up_to_a_bound(conn, event):
     conn.execute("INSERT INTO hold_seat SELECT %s, 1000 + n, 77 FROM generate_series(1, 300) AS n", (event,))
     told = mismatches(conn, event, CAPACITY)
     assert len([one for one in told if one.what == "seat"]) == 100
+
+
+def test_what_others_change_meanwhile_is_not_seen(conn, event, monkeypatch):
+    """Between two of its statements somebody releases a hold: the seats and the holds of one moment agree."""
+    released = []
+
+    class Interrupted(psycopg.Connection):
+        def execute(self, query, *args, **kwargs):
+            if query == invariant.HOLDS:
+                released.append(change(conn, holds.release, event))
+            return super().execute(query, *args, **kwargs)
+
+    with Interrupted.connect(conn.info.dsn, password=conn.info.password, autocommit=True) as own:
+        conn.execute("UPDATE hold SET quantity = 5 WHERE hold_id = %s", (PAID,))  # told, so that something is
+        assert {(one.what, one.number) for one in mismatches(own, event, CAPACITY)} == {("hold", PAID)}
+    assert len(released) == 1
 
 
 def test_it_reads_and_only_reads(conn, event):
