@@ -74,7 +74,7 @@ async def test_without_the_ledger_nobody_is_refused_at_the_gate(engine_urls, eve
 
 @scenario
 async def test_watchers_hear_of_a_blocked_seat(engine_urls, event):
-    async with gateway(engine_urls) as served, served.socket(watch=True) as ann:
+    async with gateway(engine_urls) as served, served.socket(hello={"watch": True}) as ann:
         [loaded] = served.runtime.events.loaded()
         await until(lambda: loaded.following and not loaded._reloading)
         loaded.changed(Delta(loaded.watch.batch_no + 1, 0, [], [], [], [], "", [9]))

@@ -220,7 +220,7 @@ def test_the_longest_name_and_reason_are_kept(conn, event):
     assert audited(conn)[0][1:3] == ("ö" * 100, "ü" * 200)
 
 
-# --- each guard alone: tables that change between the look and the write cannot come about, the rows are locked ---
+# --- each guard alone: what the others keep from coming about ---
 
 
 def looks_only(monkeypatch):
