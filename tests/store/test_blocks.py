@@ -356,6 +356,25 @@ def test_a_lock_held_for_long_is_waited_for_a_bounded_time(conn, event, database
     assert audited(conn) == []
 
 
+@pytest.mark.parametrize("release", [False, True])
+def test_no_lock_is_waited_for_longer_than_the_bound(conn, event, monkeypatch, release):
+    hold(conn, event)
+    waits = []
+    write = audit.write
+
+    def looks(*args):
+        waits.append(conn.execute("SELECT current_setting('lock_timeout')").fetchone()[0])
+        return write(*args)
+
+    monkeypatch.setattr(audit, "write", looks)
+    monkeypatch.setattr(blocks, "LOCK_WAIT_MS_MAX", 777)
+    if release:
+        blocks.release_hold(conn, event, PLAN, HOLD, SAID)
+    else:
+        block(conn, event, 9)
+    assert waits == ["777ms"]
+
+
 @pytest.mark.parametrize(
     ("error", "tries"),
     [

@@ -189,8 +189,8 @@ STORE: list[Mutant] = [
         Kind.BOUND,
         "an operator waits for a lock only so long",
         '                conn.execute(f"SET LOCAL lock_timeout = {LOCK_WAIT_MS_MAX}")\n',
-        '                conn.execute("SET LOCAL lock_timeout = 8000")\n',
-        f"{BLOCKS}::test_a_lock_held_for_long_is_waited_for_a_bounded_time",
+        "",
+        f"{BLOCKS}::test_no_lock_is_waited_for_longer_than_the_bound",
     ),
     blocks(
         Kind.BOUND,
@@ -232,7 +232,7 @@ STORE: list[Mutant] = [
         "what must add up is read in one snapshot",
         '        conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")\n',
         "",
-        f"{ADDS_UP}::test_what_others_change_meanwhile_is_not_seen",
+        f"{ADDS_UP}::test_all_is_read_of_one_moment",
     ),
     invariant(
         Kind.CHECKER,
