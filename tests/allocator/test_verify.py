@@ -193,6 +193,19 @@ def test_a_conflict_without_an_earlier_request_is_named(story):
         conn.rollback()
 
 
+def test_an_unblock_of_what_no_fact_had_blocked_is_a_finding_of_its_batch(database_url, redis_url):
+    with owner_of(database_url, redis_url) as owner:
+        owner.query_nothing("UPDATE seat SET state = 'blocked' WHERE seat_no = 0")
+        owner.reload()
+        owner.unblock("A-1")
+        owner.settle_down()
+        assert owner.outcomes(entry("ann", "r1", seats("A-1"))) == ["held"]
+        with psycopg.connect(database_url) as conn:
+            found = findings(conn, owner.event_id)
+        assert [finding[:2] for finding in found] == [(2, None)]
+        assert "cannot be decided again: only blocked seats are unblocked" in found[0].story
+
+
 class Meanwhile(psycopg.Connection[Any]):
     """A connection before whose question for the cursor something happens, once."""
 

@@ -25,6 +25,7 @@ gate = In("gateway/gate.py")
 runtime = In("gateway/events.py")
 balance = In("allocator/balance.py")
 process = In("allocator/__main__.py")
+replay = In("allocator/replay.py")
 walk = In("bench/checks/walk.py")
 tables = In("bench/checks/tables.py")
 CHECKED = "tests/checker/test_checker_blocks.py"
@@ -395,6 +396,14 @@ ALLOCATOR: list[Mutant] = [
 ]
 
 CHECKER: list[Mutant] = [
+    replay(
+        Kind.REPLAY,
+        "a batch that cannot be decided again is a finding",
+        "    except (AssertionError, msgspec.DecodeError) as error:\n",
+        "    except msgspec.DecodeError as error:\n",
+        "tests/allocator/test_verify.py"
+        "::test_an_unblock_of_what_no_fact_had_blocked_is_a_finding_of_its_batch",
+    ),
     walk(
         Kind.CHECKER,
         "the checker sees a blocked seat that is given",
