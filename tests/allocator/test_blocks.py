@@ -155,14 +155,14 @@ def test_a_block_of_a_seat_whose_hold_is_running_out_waits_and_has_it(owner):
 
 
 @pytest.mark.parametrize("hold_ttl_seconds", [1])
-def test_a_hold_an_operator_releases_in_the_moment_it_runs_out_ends_once(owner, monkeypatch):
+def test_a_hold_an_operator_releases_in_the_moment_it_runs_out_ends_once(owner):
     owner.ask(entry("ann", "r1", Want(seats=("A-1",), areas={"floor": 4})))
-    before_it_is_written(monkeypatch, lambda: owner.release_by_hand(owner.hold_of("ann")))
-    run_out(owner)
-    assert owner.loop.redone == 1
-    assert owner.query("SELECT state FROM hold") == [("released",)]
-    assert [row[4] for row in owner.ledger() if row[1] != "request"][-1] == "released"
+    hold = owner.hold_of("ann")
+    assert beside_a_batch(owner, "FROM seat WHERE seat_no = 0", lambda: owner.release_by_hand(hold)) is None
+    assert owner.query("SELECT state FROM hold") == [("expired",)]
+    assert [row[4] for row in owner.ledger() if row[1] != "request"][-1] == "expired"
     assert owner.query("SELECT held FROM area") == [(0,)]
+    assert owner.query("SELECT count(*) FROM audit") == [(0,)]
 
 
 def test_what_is_blocked_unblocked_and_blocked_again_before_a_batch_ends_blocked(owner):
