@@ -43,17 +43,21 @@ def answers(event: str, batch: Sorted, rows: Sequence[Row]) -> list[Message]:
 
 def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, decided: Decided) -> Message:
     """The `Delta` of a batch that is true. `memory` is after the batch: freed and taken again is held."""
-    hold_of = memory.hold_of
+    hold_of, holds = memory.hold_of, memory.holds
     freed = [hold for _, hold in decided.expired] + decided.freed_by_fact
+    freed += [moved.hold for moved in decided.moved]
     areas = {area for hold in freed for area, _ in hold.areas}
     areas.update(area for claim in decided.claims for area, _ in claim.hold.areas)
     areas.update(area for blocks in decided.blocks_by_fact for area, _ in blocks.areas)
     turned = [seat for blocks in decided.blocks_by_fact for seat in blocks.seats]
     came_free = [seat for hold in freed for seat in hold.seats] + turned
+    held = [(seat, claim.hold.expires_at) for claim in decided.claims for seat in claim.hold.seats]
+    for hold in [holds[hold_id] for hold_id in decided.extended if hold_id in holds]:
+        held += [(seat, hold.expires_at) for seat in hold.seats]
     delta = Delta(
         batch_no,
         batch_time,
-        [(seat, claim.hold.expires_at) for claim in decided.claims for seat in claim.hold.seats],
+        held,
         [seat for seat in came_free if not hold_of[seat]],
         [seat for hold in decided.sold_by_fact for seat in hold.seats],
         [(area, memory.areas_free[area]) for area in sorted(areas)],

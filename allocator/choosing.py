@@ -1,13 +1,15 @@
-"""What of an option can be had: its seats and places, or why not. Changes nothing."""
+"""What of a wish can be had: its seats and places, or why not. Changes nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from allocator.memory import Memory
+from allocator.memory import Hold, Memory
 from allocator.seating import Step
-from allocator.wishes import Option, Party
-from store.words import Outcome
+from allocator.wishes import Option, Party, Wish
+from store.words import HoldId, Outcome
 
 _STEPS = list(Step)
 """In the order of the ladder: to look at an enum costs as much as to find a seat."""
@@ -26,6 +28,37 @@ class Refused(NamedTuple):
 
     outcome: Outcome
     result: str
+
+
+def first_choice(memory: Memory, wish: Wish, left: int) -> tuple[int, Chosen] | Refused:
+    """The first option that can be had, and which; or why the first one cannot, but the limit goes first."""
+    refusal: Refused | None = None
+    for number, option in enumerate(wish.options):
+        chosen = choose(memory, option, left)
+        if not isinstance(chosen, Refused):
+            return number, chosen
+        if refusal is None or refusal.outcome is not Outcome.LIMIT_REACHED is chosen.outcome:
+            refusal = chosen  # but for the limit more could be had
+    assert refusal is not None, "a valid wish has at least one option"
+    return refusal
+
+
+@contextmanager
+def counted_free(memory: Memory, hold_id: HoldId, hold: Hold) -> Iterator[None]:
+    """While this lasts, what the hold has is free to choose from; afterwards memory is as it was."""
+    for seat in hold.seats:
+        memory.hold_of[seat] = 0
+    memory.seating.show(hold.seats)
+    for area, quantity in hold.areas:
+        memory.areas_free[area] += quantity
+    try:
+        yield
+    finally:
+        for seat in hold.seats:
+            memory.hold_of[seat] = hold_id
+        memory.seating.hide(hold.seats)
+        for area, quantity in hold.areas:
+            memory.areas_free[area] -= quantity
 
 
 def choose(memory: Memory, option: Option, left: int) -> Chosen | Refused:

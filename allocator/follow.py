@@ -62,6 +62,8 @@ class _HeldResult(msgspec.Struct):
     seats: list[str]
     areas: dict[str, int]
     expires_at: int
+    moved: str | None = None
+    """The hold that ended for it."""
 
 
 decode_fact = msgspec.json.Decoder(FactInput).decode
@@ -119,7 +121,13 @@ class Follower:
     def _give(self, overlay: Overlay, buyer: str, held: _HeldResult, batch_time: int) -> None:
         layout = self.memory.layout
         expires_at = batch_time + self.memory.policy.hold_ttl_seconds * 1_000_000
-        assert expires_at // 1000 == held.expires_at, "a hold runs out by the policy of its batch"
+        if held.moved is not None:
+            moved = overlay.free(HoldId(int(held.moved)))
+            assert moved is not None, "a hold that was moved was active"
+            expires_at = moved.expires_at
+        assert expires_at // 1000 == held.expires_at, (
+            "a hold runs out by the policy of its batch, or with the one it is instead of"
+        )
         seats = tuple([layout.seat_by_guid[guid] for guid in held.seats])
         areas = tuple([(layout.area_by_guid[guid], quantity) for guid, quantity in held.areas.items()])
         overlay.claim(HoldId(int(held.hold)), Hold(buyer, seats, areas, expires_at))

@@ -32,6 +32,19 @@ class Hold:
         self.expires_at = expires_at
         self.quantity = len(seats) + sum([quantity for _, quantity in areas])
 
+    def without(self, part: Hold) -> Hold:
+        """What stays when some of it is given back."""
+        places = dict(part.areas)
+        areas = [(area, quantity - places.pop(area, 0)) for area, quantity in self.areas]
+        rest = Hold(
+            self.buyer,
+            tuple([seat for seat in self.seats if seat not in part.seats]),
+            tuple([kept for kept in areas if kept[1] > 0]),
+            self.expires_at,
+        )
+        assert 0 < rest.quantity == self.quantity - part.quantity, "a hold has what is given back, and more"
+        return rest
+
 
 class Memory:
     """One event's state at `batch_no`. Built by `allocator.load`, changed only through an `Overlay`."""
@@ -133,15 +146,30 @@ class Overlay:
         if hold is None:
             return None
         self._holds.append((hold_id, hold))
-        for seat in hold.seats:
-            assert memory.hold_of[seat] == hold_id, "a hold frees only seats that still name it"
-            self._seats.append((seat, hold_id))
-            memory.hold_of[seat] = 0
-        memory.seating.show(hold.seats)
-        memory.seats_free += len(hold.seats)
-        for area, quantity in hold.areas:
-            self._move_places(area, quantity)
-        self._count(hold.buyer, -hold.quantity)
+        self._take_back(hold_id, hold)
+        return hold
+
+    def free_some(
+        self, hold_id: HoldId, seats: tuple[int, ...], areas: tuple[tuple[int, int], ...]
+    ) -> Hold | None:
+        """Take back some of what an active hold has; what was freed, or None when memory does not know it."""
+        memory = self._memory
+        hold = memory.holds.get(hold_id)
+        if hold is None:
+            return None
+        freed = Hold(hold.buyer, seats, areas, hold.expires_at)
+        self._holds.append((hold_id, hold))
+        memory.holds[hold_id] = hold.without(freed)
+        self._take_back(hold_id, freed)
+        return freed
+
+    def extend(self, hold_id: HoldId, by_us: int) -> Hold | None:
+        """Let an active hold run on; None when memory does not know it as active."""
+        hold = self._memory.holds.get(hold_id)
+        if hold is not None:
+            self._extended.append((hold, by_us))
+            hold.expires_at += by_us
+            heapq.heappush(self._memory.expiries, (hold.expires_at, hold_id))
         return hold
 
     def settle(self, hold_id: HoldId) -> Hold | None:
@@ -216,6 +244,18 @@ class Overlay:
             else:
                 memory.count_by_buyer.pop(buyer, None)
         self._rebuild_expiries()
+
+    def _take_back(self, hold_id: HoldId, hold: Hold) -> None:
+        memory = self._memory
+        for seat in hold.seats:
+            assert memory.hold_of[seat] == hold_id, "a hold frees only seats that still name it"
+            self._seats.append((seat, hold_id))
+            memory.hold_of[seat] = 0
+        memory.seating.show(hold.seats)
+        memory.seats_free += len(hold.seats)
+        for area, quantity in hold.areas:
+            self._move_places(area, quantity)
+        self._count(hold.buyer, -hold.quantity)
 
     def _move_places(self, area: int, change: int) -> None:
         areas_free = self._memory.areas_free

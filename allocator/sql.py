@@ -55,8 +55,30 @@ UPDATE hold SET state = 'expired'
   FROM due WHERE hold.event_id = %(event)s AND hold.hold_id = due.hold_id
 """
 
+MOVE_HOLDS: Final = """
+-- Holds that end because their holders get others instead. Safe against a payment, release, extension or
+-- expiry of the same moment: they lock the hold row and leave 'active' or change its end.
+WITH leaving AS (
+  SELECT hold.hold_id FROM hold
+    JOIN unnest(%(holds)s::bigint[], %(buyers)s::text[], %(expiries)s::bigint[])
+         AS was (hold_id, buyer, expires_at) ON hold.hold_id = was.hold_id
+   WHERE hold.event_id = %(event)s AND hold.buyer = was.buyer AND hold.state = 'active'
+     AND hold.expires_at = to_timestamp(was.expires_at / 1000000.0)
+   ORDER BY hold.hold_id FOR UPDATE OF hold)
+UPDATE hold SET state = 'released'
+  FROM leaving WHERE hold.event_id = %(event)s AND hold.hold_id = leaving.hold_id
+"""
+
+CARRY_EXTENSIONS: Final = """
+-- A hold that was moved has been extended as often as the one before: else moving would give more time.
+UPDATE hold SET extensions = old.extensions
+  FROM unnest(%(holds)s::bigint[], %(news)s::bigint[]) AS moved (old_id, new_id)
+  JOIN hold AS old ON old.event_id = %(event)s AND old.hold_id = moved.old_id
+ WHERE hold.event_id = %(event)s AND hold.hold_id = moved.new_id
+"""
+
 FREE_SEATS: Final = """
--- Only seats that still name the hold that ran out. The history row is written by the same statement.
+-- Only seats that still name the hold that ended. The history row is written by the same statement.
 WITH freed AS (
   UPDATE seat SET state = 'available', hold_id = NULL
     FROM unnest(%(seats)s::int[], %(holds)s::bigint[]) AS was (seat_no, hold_id)
@@ -64,7 +86,9 @@ WITH freed AS (
      AND seat.state = 'held' AND seat.hold_id = was.hold_id
   RETURNING seat.seat_no, was.hold_id)
 INSERT INTO seat_history (event_id, seat_no, state, hold_id, by)
-SELECT %(event)s, seat_no, 'available', hold_id, 'expiry' FROM freed
+SELECT %(event)s, seat_no, 'available', hold_id,
+       CASE WHEN hold_id = ANY (%(moved)s::bigint[]) THEN 'buyer' ELSE 'expiry' END
+  FROM freed
 """
 
 FREE_HOLD_SEATS: Final = """
@@ -74,7 +98,12 @@ DELETE FROM hold_seat
 """
 
 FREE_HOLD_AREAS: Final = """
-DELETE FROM hold_area WHERE event_id = %(event)s AND hold_id = ANY (%(holds)s::bigint[])
+-- Only places as they were decided: of a hold that gave some back meanwhile, other counters would move.
+DELETE FROM hold_area
+ USING unnest(%(holds)s::bigint[], %(areas)s::int[], %(quantities)s::int[])
+       AS was (hold_id, area_no, quantity)
+ WHERE hold_area.event_id = %(event)s AND hold_area.hold_id = was.hold_id
+   AND hold_area.area_no = was.area_no AND hold_area.quantity = was.quantity
 """
 
 MOVE_AREAS: Final = """

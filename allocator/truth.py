@@ -16,7 +16,7 @@ import psycopg
 from psycopg import errors as pg
 
 from allocator import lease, sql
-from allocator.decide import CODE_VERSION, EXPIRIES_PER_BATCH_MAX, Claim, Decided, Fact
+from allocator.decide import CODE_VERSION, EXPIRIES_PER_BATCH_MAX, Claim, Decided, Fact, Moved
 from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.load import Connection, load_memory
@@ -89,8 +89,9 @@ class PostgresTruth:
             head = (batch_no, self._owned.epoch, begun.batch_time, arrival, CODE_VERSION, digests)
             self._next_hash = batch_hash(self._hash_of(batch_no - 1), *head)
             with self._conn.pipeline():
-                expected += self._free(decided.expired, begun.batch_time)
+                expected += self._free(decided.expired, decided.moved, begun.batch_time)
                 expected += self._claim(decided.claims)
+                expected += self._carry(decided.moved)
                 self._conn.execute(sql.WRITE_BATCH, (self._event_id, *head, self._next_hash))
             for cursor, count, what in expected:
                 if cursor.rowcount != count:
@@ -205,26 +206,48 @@ class PostgresTruth:
             self._last_hash = (batch_no, bytes(row[0]))
         return self._last_hash[1]
 
-    def _free(self, expired: Sequence[tuple[HoldId, Hold]], batch_time: int) -> list[Counted]:
-        """Statements for holds that ran out, each with the count it must reach."""
-        if not expired:
+    def _free(
+        self, expired: Sequence[tuple[HoldId, Hold]], moved: Sequence[Moved], batch_time: int
+    ) -> list[Counted]:
+        """Statements for holds that ran out or are moved, each with the count it must reach."""
+        ended = [*expired, *((old.hold_id, old.hold) for old in moved)]
+        if not ended:
             return []
-        pairs = sorted((seat, hold_id) for hold_id, hold in expired for seat in hold.seats)
-        places = [(hold_id, area, -quantity) for hold_id, hold in expired for area, quantity in hold.areas]
-        holds = _array([hold_id for hold_id, _ in expired])
-        given = {"event": self._event_id, "holds": holds, "now": batch_time}
-        done = [(self._conn.execute(sql.EXPIRE_HOLDS, given), len(expired), "holds that ran out")]
+        pairs = sorted((seat, hold_id) for hold_id, hold in ended for seat in hold.seats)
+        places = [(hold_id, area, quantity) for hold_id, hold in ended for area, quantity in hold.areas]
+        done = []
+        if expired:
+            holds = _array([hold_id for hold_id, _ in expired])
+            given: dict[str, object] = {"event": self._event_id, "holds": holds, "now": batch_time}
+            done.append((self._conn.execute(sql.EXPIRE_HOLDS, given), len(expired), "holds that ran out"))
+        if moved:
+            given = self._moved(moved)
+            done.append((self._conn.execute(sql.MOVE_HOLDS, given), len(moved), "holds that are moved"))
         if pairs:
-            given = self._seats(pairs)
-            done.append(
-                (self._conn.execute(sql.FREE_SEATS, given), len(pairs), "seats of holds that ran out")
-            )
+            given = self._seats(pairs) | {"moved": _array([old.hold_id for old in moved])}
+            done.append((self._conn.execute(sql.FREE_SEATS, given), len(pairs), "seats of holds that ended"))
             done.append((self._conn.execute(sql.FREE_HOLD_SEATS, given), len(pairs), "hold_seat rows"))
         if places:
-            given = {"event": self._event_id, "holds": holds}
+            given = self._places(places)
             done.append((self._conn.execute(sql.FREE_HOLD_AREAS, given), len(places), "hold_area rows"))
-            done.append(self._move_areas(places))
+            done.append(self._move_areas([(hold_id, area, -count) for hold_id, area, count in places]))
         return done
+
+    def _carry(self, moved: Sequence[Moved]) -> list[Counted]:
+        """What a hold that was moved keeps of the one before."""
+        if not moved:
+            return []
+        news = _array([old.to for old in moved])
+        given = self._moved(moved) | {"news": news}
+        return [(self._conn.execute(sql.CARRY_EXTENSIONS, given), len(moved), "extensions of moved holds")]
+
+    def _moved(self, moved: Sequence[Moved]) -> dict[str, object]:
+        return {
+            "event": self._event_id,
+            "holds": _array([old.hold_id for old in moved]),
+            "buyers": _text_array([old.hold.buyer for old in moved]),
+            "expiries": _array([old.hold.expires_at for old in moved]),
+        }
 
     def _claim(self, claims: Sequence[Claim]) -> list[Counted]:
         """Statements for new holds, each with the count it must reach."""
@@ -247,18 +270,21 @@ class PostgresTruth:
             done.append((self._conn.execute(sql.CLAIM_HOLD_SEATS, seats), len(pairs), "hold_seat rows"))
         if places:
             done.append(self._move_areas(places))
-            given = {
-                "event": self._event_id,
-                "holds": _array([hold_id for hold_id, _, _ in places]),
-                "areas": _array([area for _, area, _ in places]),
-                "quantities": _array([quantity for _, _, quantity in places]),
-            }
+            given = self._places(places)
             done.append((self._conn.execute(sql.CLAIM_HOLD_AREAS, given), len(places), "hold_area rows"))
         return done
 
     def _seats(self, pairs: Sequence[tuple[int, HoldId]]) -> dict[str, object]:
         seats = _array([seat for seat, _ in pairs])
         return {"event": self._event_id, "seats": seats, "holds": _array([hold_id for _, hold_id in pairs])}
+
+    def _places(self, places: Sequence[tuple[HoldId, int, int]]) -> dict[str, object]:
+        return {
+            "event": self._event_id,
+            "holds": _array([hold_id for hold_id, _, _ in places]),
+            "areas": _array([area for _, area, _ in places]),
+            "quantities": _array([quantity for _, _, quantity in places]),
+        }
 
     def _move_areas(self, places: Sequence[tuple[HoldId, int, int]]) -> Counted:
         moved: dict[int, int] = {}

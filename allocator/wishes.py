@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from allocator.layout import Layout
 from store.wire import decode_want
-from store.words import QUANTITY_MAX, Best, Choice, Want
+from store.words import QUANTITY_MAX, Best, Choice, HoldId, Want
 
 REMEMBERED_MAX = 20_000
 UNREADABLE = "unreadable"
@@ -40,14 +41,18 @@ class Option(NamedTuple):
 class Wish:
     """A checked want: its options in the buyer's order. `reason` is empty, or says why it is invalid."""
 
-    __slots__ = ("options", "reason", "seat")
+    __slots__ = ("move", "options", "reason", "seat")
 
-    def __init__(self, reason: str = "", options: tuple[Option, ...] = ()) -> None:
+    def __init__(
+        self, reason: str = "", options: tuple[Option, ...] = (), move: HoldId | None = None
+    ) -> None:
         self.reason = reason
         self.options = options
+        self.move = move
+        """The hold that one of the options is to replace."""
         self.seat = -1
         """The one seat that is all that is asked for, as nearly everyone does; -1 otherwise."""
-        if len(options) == 1:
+        if len(options) == 1 and move is None:
             seats, parties, areas, _, _ = options[0]
             if len(seats) == 1 and not parties and not areas:
                 self.seat = seats[0]
@@ -85,11 +90,18 @@ class _Invalid(Exception):
 
 
 def _resolve(want: Want, layout: Layout) -> Wish:
-    if len(want.seats) == 1 and want.best is None and not want.areas and not want.fallbacks:
+    if (
+        len(want.seats) == 1
+        and want.best is None
+        and not want.areas
+        and not want.fallbacks
+        and want.move is UNSET
+    ):
         seat = layout.seat_by_guid.get(want.seats[0])  # what nearly everyone asks for
         return Wish("unknown_seat") if seat is None else Wish("", (Option((seat,), (), (), 1, False),))
     try:
-        return Wish("", tuple(_option(choice, layout) for choice in want.choices))
+        move = None if want.move is UNSET else HoldId(int(want.move))
+        return Wish("", tuple(_option(choice, layout) for choice in want.choices), move)
     except _Invalid as invalid:
         return Wish(str(invalid))
 

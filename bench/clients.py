@@ -179,7 +179,8 @@ class Fleet:
             self.welcome(client)
         elif kind == "hold" or head.hold:
             for op in client.seen.hold_ops:
-                if op.hold == head.hold and not op.answered_ns:
+                # a hold that is active is one that ends soon: no answer to what is done here
+                if op.hold == head.hold and not op.answered_ns and head.state != "active":
                     op.answered_ns, op.state, op.error = now, head.state, head.code
         elif kind in ("error", "unknown"):
             self._trouble(client, head, ask, now)

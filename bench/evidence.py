@@ -33,7 +33,7 @@ class Ask(Struct):
 
 
 class HoldOp(Struct):
-    """A client's release or confirm, and the answer. `state` is empty when there was none."""
+    """A client's release, confirm or extension, and the answer. `state` is empty when there was none."""
 
     op: str
     hold: str
@@ -133,7 +133,7 @@ class Truth(Struct):
     cursor_batch_no: int = 0
     cursor_arrival: str = "0-0"
     facts: list[tuple[str, int | None]] = field(default_factory=list)
-    """(kind, hold) of facts the allocator has not consumed yet"""
+    """(kind, hold) of facts the allocator has not consumed yet; `released_some` where some stays"""
 
 
 class Loss(NamedTuple):

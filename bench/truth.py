@@ -33,7 +33,10 @@ SELECT batch_no, epoch, (extract(epoch FROM batch_time) * 1000000)::bigint, arri
   FROM ledger_batch WHERE event_id = %s ORDER BY batch_no
 """
 CURSOR = "SELECT batch_no, arrival FROM event_cursor WHERE event_id = %s"
-FACTS = "SELECT kind, hold_id FROM fact WHERE event_id = %s ORDER BY id"
+FACTS = """
+SELECT CASE WHEN kind = 'released' AND body IS NOT NULL THEN 'released_some' ELSE kind END, hold_id
+  FROM fact WHERE event_id = %s ORDER BY id
+"""
 
 
 def read_truth(connection: psycopg.Connection[Any], slug: str) -> Truth:

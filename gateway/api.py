@@ -25,6 +25,7 @@ from starlette.routing import Match
 from gateway import health
 from gateway.bodies import BoundedBodies
 from gateway.buyers import owning
+from gateway.buyers.decode import Confirm, Extend, ExtendBody, Release, ReleaseBody, body_from_json
 from gateway.buyers.posting import EXPOSED, authenticate
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.buyers.tokens import Buyer
@@ -64,6 +65,8 @@ def _public(row: lookups.EventRow) -> dict[str, object]:
         "seats_per_buyer_max": row.seats_per_buyer_max,
         "fast_gate": row.fast_gate,
         "opens_at": row.opens_at and row.opens_at // 1000,
+        "extensions_max": row.extensions_max,
+        "extension_seconds": row.extension_seconds,
     }
 
 
@@ -163,19 +166,34 @@ async def show_request(
         await asyncio.sleep(min(POLL_SECONDS, left))
 
 
-async def _change_hold(request: Request, event: str, hold: str, authorization: str, change: Any) -> Response:
+async def _change_hold(request: Request, event: str, wish: owning.Change, authorization: str) -> Response:
     runtime = _runtime(request)
     buyer: Buyer = await authenticate(runtime, authorization)
-    state = await change(runtime, await runtime.events.get(event), int(hold), buyer.id)
-    return json_response({"hold": hold, "state": state})
+    return json_response(await owning.change(runtime, await runtime.events.get(event), wish, buyer.id))
 
 
-@router.post("/events/{event}/holds/{hold}/release")
+def _takes(body: type, *, required: bool) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{body.__name__}"}
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
+
+
+@router.post("/events/{event}/holds/{hold}/release", openapi_extra=_takes(ReleaseBody, required=False))
 async def release_hold(
     request: Request, event: Slug, hold: HoldPath, authorization: Authorization = ""
 ) -> Response:
-    """Give a hold back; the same answer however often it is asked."""
-    return await _change_hold(request, event, hold, authorization, owning.release)
+    """Give a hold back; the same answer however often it is asked. With a body, only what it names."""
+    body = body_from_json(await request.body() or b"{}", ReleaseBody)
+    wish = Release(hold, body.seats, body.areas, body.quantity)
+    return await _change_hold(request, event, wish, authorization)
+
+
+@router.post("/events/{event}/holds/{hold}/extend", openapi_extra=_takes(ExtendBody, required=True))
+async def extend_hold(
+    request: Request, event: Slug, hold: HoldPath, authorization: Authorization = ""
+) -> Response:
+    """Let a hold run on, if it still ends at `expires_at`; one that ends later is answered as it is."""
+    body = body_from_json(await request.body(), ExtendBody)
+    return await _change_hold(request, event, Extend(hold, body.expires_at, body.accessible), authorization)
 
 
 @router.post("/events/{event}/holds/{hold}/confirm")
@@ -183,7 +201,7 @@ async def confirm_hold(
     request: Request, event: Slug, hold: HoldPath, authorization: Authorization = ""
 ) -> Response:
     """Buy a hold; the same answer however often it is asked. 409 `hold_expired` when it ran out."""
-    return await _change_hold(request, event, hold, authorization, owning.confirm)
+    return await _change_hold(request, event, Confirm(hold), authorization)
 
 
 @router.post("/demo/token")

@@ -22,6 +22,7 @@ from gateway.buyers.recall import DATABASE_AWAY, Recall
 from gateway.ending import end
 from gateway.follow import Follower
 from gateway.gate import Seats
+from gateway.holders import MOVED, Holders
 from gateway.metrics import Metrics
 from gateway.problems import Busy
 from gateway.settings import Settings
@@ -31,7 +32,7 @@ from store import lookups, plan
 from store.errors import Conflicted, NotFound, Unavailable
 from store.lookups import EventRow, Pool, SeatMap
 from store.stream import RedisIntake
-from store.wire import STREAM_LOST, Delta, Published
+from store.wire import STREAM_LOST, Delta, HoldNews, Published
 from store.words import Arrival, EventState
 
 log = logging.getLogger("onsale.gateway")
@@ -57,9 +58,11 @@ class EventRuntime:
         self.plan_text = plan_text
         self.plan_etag = f'"{plan_sha256}"'
         self.numbers = {seat.guid: no for no, seat in enumerate(self.plan.seats)}
+        self.area_numbers = {area.guid: no for no, area in enumerate(self.plan.areas)}
         self.seats = Seats(self.numbers, len(self.plan.areas))
         self.watch = Watch(self.seats)
         self.clients: set[Client] = set()
+        self.holders = Holders(parts.pool, parts.redis, row.id, row.slug, parts.gateway_id)
         self.following = False
         self.gated = 0
         """Requests the fast gate refused."""
@@ -83,7 +86,8 @@ class EventRuntime:
 
     async def start(self) -> None:
         """Begin to append, follow and ask again; returns once decisions can be heard, or soon after."""
-        for work in (self.intake.run(), self.reask.run(), self._follower.run(), self._keep_row()):
+        running = (self.intake, self.reask, self._follower, self.holders)
+        for work in (*(one.run() for one in running), self._keep_row()):
             self._begin(work)
         try:
             await asyncio.wait_for(self._ready.wait(), SUBSCRIBE_SECONDS_MAX)
@@ -131,6 +135,8 @@ class EventRuntime:
             "seats_per_buyer_max": row.seats_per_buyer_max,
             "fast_gate": row.fast_gate,
             "opens_at": row.opens_at and row.opens_at // 1000,
+            "extensions_max": row.extensions_max,
+            "extension_seconds": row.extension_seconds,
         }
         return msgspec.json.encode({"type": "welcome", "event": event, "buyer": buyer})
 
@@ -158,6 +164,12 @@ class EventRuntime:
 
     def decided(self, decisions: Published) -> None:
         self.intake.deliver(decisions)
+        for buyer, _, frame in decisions:
+            if MOVED in frame:
+                self.holders.decided(buyer, frame)
+
+    def hold_changed(self, news: HoldNews) -> None:
+        self.holders.heard(news)
 
     def changed(self, delta: Delta) -> None:
         if delta.state == STREAM_LOST:
@@ -237,6 +249,7 @@ class EventRuntime:
             self.reask.paused_since = time.monotonic()
         elif self.reask.paused_since is not None:
             self.reask.paused_since, self.reask.resumed_at = None, time.monotonic()
+            self.holders.look_again()
 
     async def _cursor(self) -> Arrival:
         try:

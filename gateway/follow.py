@@ -1,4 +1,4 @@
-"""Following one event's fan-out: decisions for this gateway and what each batch changed.
+"""Following one event's fan-out: decisions for this gateway, what each batch changed, what holders did.
 
 Fan-out is delivered at most once, so every (re)subscription is told to the listener, which then
 asks the truth for what it may have missed. A connection that is silent in spite of pings is taken
@@ -17,7 +17,17 @@ import redis.asyncio
 from msgspec import DecodeError
 from redis.exceptions import RedisError
 
-from store.wire import Delta, Published, decisions_channel, decode_delta, decode_published, seats_channel
+from store.wire import (
+    Delta,
+    HoldNews,
+    Published,
+    decisions_channel,
+    decode_delta,
+    decode_news,
+    decode_published,
+    holds_channel,
+    seats_channel,
+)
 
 log = logging.getLogger("onsale.gateway")
 
@@ -35,6 +45,7 @@ class Listener(Protocol):
     def unsubscribed(self) -> None: ...
     def decided(self, decisions: Published) -> None: ...
     def changed(self, delta: Delta) -> None: ...
+    def hold_changed(self, news: HoldNews) -> None: ...
 
 
 class Follower:
@@ -44,6 +55,7 @@ class Follower:
         self._client = client
         self._decisions = decisions_channel(event, gateway_id).encode()
         self._seats = seats_channel(event).encode()
+        self._holds = holds_channel(event).encode()
         self._listener = listener
         self._subscribed_before = False
 
@@ -53,7 +65,7 @@ class Follower:
         while True:
             try:
                 async with self._client.pubsub() as pubsub:
-                    await pubsub.subscribe(self._decisions, self._seats)
+                    await pubsub.subscribe(self._decisions, self._seats, self._holds)
                     await self._listen(pubsub)
             except (RedisError, OSError) as error:
                 log.warning("fan-out lost, subscribing again: %r", error)
@@ -74,7 +86,7 @@ class Follower:
                     self._hand_on(message["channel"], message["data"])
                 elif kind == "subscribe":
                     confirmed += 1
-                    if confirmed == 2:
+                    if confirmed == 3:
                         self._listener.subscribed(not self._subscribed_before)
                         self._subscribed_before = True
             if now - heard > SILENT_SECONDS_MAX:
@@ -89,5 +101,7 @@ class Follower:
                 self._listener.decided(decode_published(data))
             elif channel == self._seats:
                 self._listener.changed(decode_delta(data))
+            elif channel == self._holds:
+                self._listener.hold_changed(decode_news(data))
         except DecodeError:
             log.exception("a message on %r cannot be read; what it said is asked for", channel)

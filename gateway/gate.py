@@ -11,6 +11,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping
 
+from msgspec import UNSET
+
 from store.lookups import SeatMap
 from store.wire import Delta
 from store.words import Want
@@ -76,5 +78,5 @@ class Seats:
 
 def refusable(want: Want, *, again: bool, undecided: int) -> bool:
     """Whether the gate may look at this request at all."""
-    only_seats = bool(want.seats) and want.best is None and not want.areas
+    only_seats = bool(want.seats) and want.best is None and not want.areas and want.move is UNSET
     return only_seats and not again and not undecided and not want.fallbacks and not want.up_to

@@ -15,13 +15,14 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from msgspec import Meta, Struct
 
-from gateway.buyers.decode import request_schema
+from gateway.buyers.decode import hold_schemas, request_schema
+from gateway.holders import ChangedHold
 from gateway.problems import PROBLEM_TYPE
 from store.audit import Audit
 from store.events import Event
 from store.overview import Overview
 from store.plan import Plan
-from store.words import EventState, HoldState, Outcome
+from store.words import EventState, Outcome
 
 _REF = "#/components/schemas/{name}"
 ArrivalText = Annotated[str, Meta(pattern=r"^[0-9]+-[0-9]+$")]
@@ -47,6 +48,8 @@ class PublicEvent(Struct):
     seats_per_buyer_max: int
     fast_gate: bool
     opens_at: int | None
+    extensions_max: int
+    extension_seconds: int
 
 
 class PublicEvents(Struct):
@@ -80,11 +83,6 @@ class Undecided(Struct):
 class Accepted(Struct):
     id: str
     arrival: ArrivalText
-
-
-class ChangedHold(Struct):
-    hold: str
-    state: HoldState
 
 
 class DemoToken(Struct):
@@ -164,7 +162,7 @@ def _event_call() -> Call:
     return Call({200: ("The event as it is now.", Event)}, (404, 409, 503), "operator")
 
 
-_HOLD = Call({200: ("The hold's state now.", ChangedHold)}, (400, 401, 404, 409, 503), "buyer")
+_HOLD = Call({200: ("The hold as it is now.", ChangedHold)}, (400, 401, 404, 409, 413, 503), "buyer")
 CALLS: dict[tuple[str, str], Call] = {
     ("get", "/v1/events"): Call({200: ("Newest first.", PublicEvents)}, (503,)),
     ("get", "/v1/events/{event}"): Call({200: ("The event.", PublicEvent)}, (400, 404, 503)),
@@ -187,6 +185,7 @@ CALLS: dict[tuple[str, str], Call] = {
         "buyer",
     ),
     ("post", "/v1/events/{event}/holds/{hold}/release"): _HOLD,
+    ("post", "/v1/events/{event}/holds/{hold}/extend"): _HOLD,
     ("post", "/v1/events/{event}/holds/{hold}/confirm"): _HOLD,
     ("post", "/v1/demo/token"): Call({200: ("A token for nobody in particular.", DemoToken)}, (404,)),
     ("post", "/v1/demo/stampede"): Call(
@@ -249,7 +248,9 @@ def describe(schema: dict[str, Any]) -> dict[str, Any]:
             operation["security"] = [{call.key: []}]
         parameters = [one for one in operation.get("parameters", ()) if one["name"] != "authorization"]
         operation["parameters"] = parameters
-    schema.setdefault("components", {})["schemas"] = components | request_schema()[1] | _own_bodies(schema)
+    schema.setdefault("components", {})["schemas"] = (
+        components | request_schema()[1] | hold_schemas() | _own_bodies(schema)
+    )
     schema["components"]["securitySchemes"] = {
         "buyer": {"type": "http", "scheme": "bearer", "description": "The buyer's token."},
         "operator": {"type": "http", "scheme": "bearer", "description": "The operator key."},

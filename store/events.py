@@ -33,6 +33,8 @@ OPENS_AT_YEARS = range(2000, 2200)
 """A time that Postgres can keep is not yet one that Python can read again."""
 HOLD_TTL_SECONDS_MAX = 86_400
 SEATS_PER_BUYER_MAX = 1_000
+EXTENSIONS_MAX = 20
+EXTENSION_SECONDS_MAX = 3_600
 LOCK_WAIT_SECONDS_MAX = 5
 OPENING_LOCKED_US = 10_000
 """When to look again at an event that is due while an operator changes it."""
@@ -62,6 +64,8 @@ class Event(Struct, frozen=True):
     seats_per_buyer_max: int
     fast_gate: bool
     created_at: datetime
+    extensions_max: int
+    extension_seconds: int
 
 
 _COLUMNS = ", ".join(Event.__struct_fields__)
@@ -70,8 +74,9 @@ _READ_LOCKED = _READ + " FOR UPDATE"  # one operator at a time changes an event
 _LIST = f"SELECT {_COLUMNS} FROM event ORDER BY id DESC LIMIT {EVENTS_MAX}"
 
 _INSERT_EVENT = """
-INSERT INTO event (slug, name, venue_id, hold_ttl_seconds, seats_per_buyer_max, fast_gate, opens_at)
-VALUES (%s, %s, %s, %s, %s, %s, %s) RETURNING id
+INSERT INTO event (slug, name, venue_id, hold_ttl_seconds, seats_per_buyer_max, fast_gate, opens_at,
+                   extensions_max, extension_seconds)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id
 """
 _INSERT_SEATS = "INSERT INTO seat (event_id, seat_no) SELECT %s, generate_series(0, %s - 1)"
 _INSERT_AREAS = """
@@ -98,7 +103,9 @@ UPDATE event SET state = 'open' FROM due WHERE event.id = due.id RETURNING 1
 _SET_POLICY = """
 UPDATE event SET hold_ttl_seconds = coalesce(%s, hold_ttl_seconds),
                  seats_per_buyer_max = coalesce(%s, seats_per_buyer_max),
-                 fast_gate = coalesce(%s, fast_gate)
+                 fast_gate = coalesce(%s, fast_gate),
+                 extensions_max = coalesce(%s, extensions_max),
+                 extension_seconds = coalesce(%s, extension_seconds)
 WHERE id = %s
 """
 _READ_POLICY = """
@@ -138,6 +145,8 @@ def create_event(
     seats_per_buyer_max: int = 8,
     fast_gate: bool = True,
     opens_at: datetime | None = None,
+    extensions_max: int = 1,
+    extension_seconds: int = 120,
 ) -> int:
     """Make a draft event with a row for every seat and area of `plan`, and return its id.
 
@@ -154,6 +163,7 @@ def create_event(
     years = f"in the years {OPENS_AT_YEARS[0]} to {OPENS_AT_YEARS[-1]}"
     _check(opens_at is None or opens_at.year in OPENS_AT_YEARS, "opens_at", years)
     _check_policy(hold_ttl_seconds, seats_per_buyer_max)
+    _check_extensions(extensions_max, extension_seconds)
     try:
         with _transaction(conn):
             if conn.execute("SELECT 1 FROM venue WHERE id = %s", (venue_id,)).fetchone() is None:
@@ -166,6 +176,8 @@ def create_event(
                 seats_per_buyer_max,
                 fast_gate,
                 opens_at,
+                extensions_max,
+                extension_seconds,
             )
             event = int(_one(conn, _INSERT_EVENT, values))
             conn.execute(_INSERT_SEATS, (event, len(plan.seats)))
@@ -237,16 +249,20 @@ def set_policy(
     hold_ttl_seconds: int | None = None,
     seats_per_buyer_max: int | None = None,
     fast_gate: bool | None = None,
+    extensions_max: int | None = None,
+    extension_seconds: int | None = None,
 ) -> Event:
     """Change what is given, for requests decided from now on; running holds keep their time.
 
     Raises `NotFound`, and `BadRequest` for a value out of bounds.
     """
     _check_policy(hold_ttl_seconds, seats_per_buyer_max)
+    _check_extensions(extensions_max, extension_seconds)
     with _transaction(conn):
         event = _locked(conn, slug)
-        conn.execute(_SET_POLICY, (hold_ttl_seconds, seats_per_buyer_max, fast_gate, event.id))
-        # no decision depends on the fast gate; gateways read it from the event
+        given = (hold_ttl_seconds, seats_per_buyer_max, fast_gate, extensions_max, extension_seconds)
+        conn.execute(_SET_POLICY, (*given, event.id))
+        # no decision depends on the fast gate or on extensions; gateways and holders' writes read the event
         if hold_ttl_seconds is not None or seats_per_buyer_max is not None:
             _tell_allocator(conn, event.id)
         return get_event(conn, slug)
@@ -356,4 +372,14 @@ def _check_policy(hold_ttl_seconds: int | None, seats_per_buyer_max: int | None)
         seats is None or 1 <= seats <= SEATS_PER_BUYER_MAX,
         "seats_per_buyer_max",
         f"1 to {SEATS_PER_BUYER_MAX}",
+    )
+
+
+def _check_extensions(extensions_max: int | None, extension_seconds: int | None) -> None:
+    most, seconds = extensions_max, extension_seconds
+    _check(most is None or 0 <= most <= EXTENSIONS_MAX, "extensions_max", f"0 to {EXTENSIONS_MAX}")
+    _check(
+        seconds is None or 1 <= seconds <= EXTENSION_SECONDS_MAX,
+        "extension_seconds",
+        f"1 to {EXTENSION_SECONDS_MAX}",
     )

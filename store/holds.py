@@ -1,9 +1,9 @@
-"""A holder's own writes: release a hold, confirm (buy) it. Conditional writes, one short transaction.
+"""A holder's own writes: release a hold, confirm (buy) it, extend it. Each one short transaction.
 
-Both may only free or finalise (claims of free seats exist only in the stream), both insert the
-fact the allocator must consume in the same transaction, and both are idempotent. Law 6 is the
-buyer in every WHERE; somebody else's hold looks like no hold at all. Whoever calls these pokes the
-stream afterwards, so the allocator wakes.
+They are conditional writes that may only free, finalise or keep for longer (claims of free seats exist
+only in the stream), insert the fact the allocator must consume in the same transaction, and are
+idempotent. Law 6 is the buyer in every WHERE; somebody else's hold looks like no hold at all. Whoever
+calls these pokes the stream afterwards, so the allocator wakes. `store.hold_parts` gives some of a hold back.
 
 Lock order, as for all writers: the hold, its seats by number, its areas by number. Until the hold
 row is locked nothing else is touched, so an expiry or a payment of the same moment waits there and
@@ -15,13 +15,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import psycopg
-from msgspec import json
+from msgspec import Struct, json
 
 from store.errors import Conflicted, NotFound, Unavailable
-from store.words import FactKind, HoldState
+from store.words import Extended, FactKind, HoldState, Micros
 
 Conn = psycopg.AsyncConnection[tuple[Any, ...]]
 
@@ -48,6 +48,28 @@ UPDATE hold SET state = 'released'
 RETURNING quantity
 """
 
+EXTEND: Final = """
+-- Locks the hold row. As PAY, and only as often as the organiser allows, and only from the end that the
+-- buyer knows (in milliseconds): a call that is repeated after its reply was lost finds a later one.
+UPDATE hold SET extensions = hold.extensions + 1,
+       expires_at = hold.expires_at + event.extension_seconds * %(times)s * interval '1 second'
+  FROM event
+ WHERE event.id = hold.event_id AND hold.event_id = %(event)s AND hold.hold_id = %(hold)s
+   AND hold.buyer = %(buyer)s AND hold.state = 'active'
+   AND hold.expires_at > coalesce(event.paused_at, clock_timestamp())
+   AND hold.extensions < event.extensions_max
+   AND floor(extract(epoch FROM hold.expires_at) * 1000) = %(ends)s
+RETURNING event.extension_seconds::bigint * %(times)s * 1000000
+"""
+
+READ_HOLD_NOW: Final = """
+SELECT hold.state, (extract(epoch FROM hold.expires_at) * 1000000)::bigint, hold.quantity,
+       greatest(event.extensions_max - hold.extensions, 0),
+       hold.expires_at > coalesce(event.paused_at, clock_timestamp())
+  FROM hold JOIN event ON event.id = hold.event_id
+ WHERE hold.event_id = %(event)s AND hold.hold_id = %(hold)s AND hold.buyer = %(buyer)s
+"""
+
 READ_HOLD: Final = """
 SELECT state FROM hold WHERE event_id = %(event)s AND hold_id = %(hold)s AND buyer = %(buyer)s
 """
@@ -66,7 +88,7 @@ SELECT seat.seat_no FROM hold_seat JOIN seat USING (event_id, seat_no)
    AND seat.state = 'held' AND seat.hold_id = %(hold)s {among}
  ORDER BY seat.seat_no FOR UPDATE OF seat
 """
-_AMONG: Final = "AND hold_seat.seat_no = ANY (%(among)s::int[]) AND seat.seat_no = ANY (%(among)s::int[])"
+AMONG: Final = "AND hold_seat.seat_no = ANY (%(among)s::int[]) AND seat.seat_no = ANY (%(among)s::int[])"
 
 SELL_SEATS: Final = """
 -- The rows are locked and were 'held' by this hold; the condition says so once more. The history row
@@ -117,6 +139,9 @@ UPDATE area SET held = held - given_back.quantity
 """
 
 INSERT_FACT: Final = "INSERT INTO fact (event_id, kind, hold_id) VALUES (%(event)s, %(kind)s, %(hold)s)"
+INSERT_TELLING_FACT: Final = """
+INSERT INTO fact (event_id, kind, hold_id, body) VALUES (%(event)s, %(kind)s, %(hold)s, %(body)s)
+"""
 
 _RETRIED = (
     psycopg.errors.DeadlockDetected,
@@ -124,8 +149,24 @@ _RETRIED = (
     psycopg.errors.LockNotAvailable,
 )
 _decode_result = json.Decoder(dict[str, Any]).decode
+T = TypeVar("T")
 SeatNumbers = Mapping[str, int]
 """guid → seat number of the event's plan"""
+
+
+class HoldNow(Struct, frozen=True):
+    """A hold as its holder may know it."""
+
+    state: HoldState
+    expires_at: Micros
+    quantity: int
+    extensions_left: int
+    runs: bool
+    """It has not run out, by Postgres' clock or the moment of a pause."""
+    seats: tuple[int, ...] | None = None
+    """Numbers of the seats it has, where they were asked for."""
+    areas: tuple[tuple[int, int], ...] | None = None
+    """(area number, places)"""
 
 
 async def confirm(
@@ -155,7 +196,7 @@ async def confirm(
         await connection.execute(INSERT_FACT, values)
         return HoldState.PAID
 
-    return await _in_transaction(connection, attempt)
+    return await in_transaction(connection, attempt)
 
 
 async def release(
@@ -174,16 +215,69 @@ async def release(
             if state is HoldState.PAID:
                 raise Conflicted("hold_paid", "This hold is bought; an order is refunded, not released.")
             return state
-        seats = await _lock(connection, values, quantity, numbers)
-        freed = await connection.execute(FREE_SEATS, values | {"seats": seats})
-        assert freed.rowcount == len(seats), "the seats are locked, so all of them become available"
-        gone = await connection.execute(FREE_HOLD_SEATS, values | {"seats": seats})
-        assert gone.rowcount == len(seats), "a held seat has exactly one hold_seat row"
-        await connection.execute(FREE_PLACES, values)
-        await connection.execute(INSERT_FACT, values)
+        await free_all(connection, values, quantity, numbers)
         return HoldState.RELEASED
 
-    return await _in_transaction(connection, attempt)
+    return await in_transaction(connection, attempt)
+
+
+async def free_all(
+    connection: Conn, values: Mapping[str, object], quantity: int, numbers: SeatNumbers | None
+) -> None:
+    """Free what a hold has that was just given back whole, and tell the allocator."""
+    seats = await _lock(connection, values, quantity, numbers)
+    freed = await connection.execute(FREE_SEATS, dict(values) | {"seats": seats})
+    assert freed.rowcount == len(seats), "the seats are locked, so all of them become available"
+    gone = await connection.execute(FREE_HOLD_SEATS, dict(values) | {"seats": seats})
+    assert gone.rowcount == len(seats), "a held seat has exactly one hold_seat row"
+    await connection.execute(FREE_PLACES, values)
+    await connection.execute(INSERT_FACT, values)
+
+
+async def extend(
+    connection: Conn, event_id: int, hold_id: int, buyer: str, ends_ms: int, *, times: int = 1
+) -> HoldNow:
+    """Let a hold run on by `times` of what the organiser gives, if it still ends at `ends_ms`.
+
+    A hold that ends at another time is answered as it is: whoever repeats a call, or did not know of an
+    extension or a pause, learns its end and can ask again. Raises `NotFound` (hold_not_found) for no such
+    hold of this buyer, `Conflicted` (no_extensions_left) or (hold_expired, hold_released, hold_paid) when it
+    is over.
+    """
+
+    async def attempt() -> HoldNow:
+        values = {"event": event_id, "hold": hold_id, "buyer": buyer, "ends": ends_ms, "times": times}
+        by_us = await _quantity(connection, EXTEND, values)
+        now = await look(connection, values)
+        if by_us is not None:
+            body = json.encode(Extended(by_us)).decode()
+            fact = values | {"kind": FactKind.EXTENDED.value, "body": body}
+            await connection.execute(INSERT_TELLING_FACT, fact)
+            return now
+        must_run(now)
+        if now.expires_at // 1000 == ends_ms:
+            raise Conflicted("no_extensions_left", "This hold cannot be extended again. Buy it or let it go.")
+        return now
+
+    return await in_transaction(connection, attempt)
+
+
+async def look(connection: Conn, values: Mapping[str, object]) -> HoldNow:
+    """The hold `values` names; raises `NotFound` (hold_not_found) for none of this buyer."""
+    row = await (await connection.execute(READ_HOLD_NOW, values)).fetchone()
+    if row is None:
+        raise NotFound("hold_not_found", "You have no such hold.")
+    return HoldNow(HoldState(row[0]), *row[1:])
+
+
+def must_run(now: HoldNow) -> None:
+    """Raises `Conflicted` (hold_expired, hold_released, hold_paid) for a hold that is over."""
+    if now.state is HoldState.PAID:
+        raise Conflicted("hold_paid", "This hold is bought already.")
+    if now.state is HoldState.RELEASED:
+        raise Conflicted("hold_released", "This hold was given back. Ask for the seats again.")
+    if now.state is HoldState.EXPIRED or not now.runs:
+        raise Conflicted("hold_expired", "This hold ran out. Ask for the seats again.")
 
 
 async def _quantity(connection: Conn, statement: str, values: Mapping[str, object]) -> int | None:
@@ -202,8 +296,8 @@ async def _lock(
     connection: Conn, values: Mapping[str, object], quantity: int, numbers: SeatNumbers | None
 ) -> list[int]:
     """Locks the hold's seats and areas; they must be exactly what the hold counts."""
-    among = None if numbers is None else await _seats_decided(connection, values, numbers)
-    statement = LOCK_SEATS.format(among="" if among is None else _AMONG)
+    among = None if numbers is None else await seats_decided(connection, values, numbers)
+    statement = LOCK_SEATS.format(among="" if among is None else AMONG)
     rows = await (await connection.execute(statement, dict(values) | {"among": among})).fetchall()
     places = await (await connection.execute(LOCK_AREAS, values)).fetchall()
     found = len(rows) + sum(count for _, count in places)
@@ -211,16 +305,18 @@ async def _lock(
     return [row[0] for row in rows]
 
 
-async def _seats_decided(
+async def seats_decided(
     connection: Conn, values: Mapping[str, object], numbers: SeatNumbers
 ) -> list[int] | None:
+    """Numbers of the seats that the hold was given, by the ledger."""
     row = await (await connection.execute(SEATS_DECIDED, values)).fetchone()
     if row is None:
         return None
     return [numbers[guid] for guid in _decode_result(row[0]).get("seats", ())]
 
 
-async def _in_transaction(connection: Conn, attempt: Callable[[], Awaitable[HoldState]]) -> HoldState:
+async def in_transaction(connection: Conn, attempt: Callable[[], Awaitable[T]]) -> T:
+    """What `attempt` returns, true; tried again where Postgres says it may be. Raises `Unavailable`."""
     for tries in range(1, TRIES_MAX + 1):
         try:
             async with connection.transaction():

@@ -27,6 +27,9 @@ Key = tuple[str, str]
 KEYS_MAX = 500
 """Most keys one look-up asks for; callers chunk."""
 EVENTS_MAX = 1_000
+ENDING_MAX = 5_000
+"""Most holds one look for those that end soon finds; there are more looks."""
+SOON_SECONDS = 60
 STATEMENT_TIMEOUT_MS = 5_000
 LOCK_TIMEOUT_MS = 1_000
 CONNECTION_WAIT_SECONDS_MAX = 2.0
@@ -46,6 +49,8 @@ class EventRow(Struct, frozen=True):
     seats_per_buyer_max: int
     fast_gate: bool
     opens_at: Micros | None
+    extensions_max: int
+    extension_seconds: int
 
 
 class Decided(Struct, frozen=True):
@@ -59,6 +64,15 @@ class Decided(Struct, frozen=True):
 class Cursor(Struct, frozen=True):
     arrival: Arrival
     batch_no: int
+
+
+class Ending(Struct, frozen=True):
+    """An active hold and when it runs out, with Postgres' clock of that look (of a pause: its beginning)."""
+
+    hold_id: int
+    buyer: str
+    expires_at: Micros
+    now: Micros
 
 
 class SeatMap(Struct, frozen=True):
@@ -132,13 +146,30 @@ SELECT asked.buyer, asked.request_id, found.input, found.arrival, found.outcome,
 
 _EVENT = """
 SELECT id, slug, name, venue_id, state, hold_ttl_seconds, seats_per_buyer_max, fast_gate,
-       (extract(epoch FROM opens_at) * 1000000)::bigint
+       (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds
   FROM event
 """
 READ_EVENT = _EVENT + " WHERE slug = %s"
 LIST_EVENTS = _EVENT + f" ORDER BY id DESC LIMIT {EVENTS_MAX}"
 READ_PLAN = "SELECT plan, encode(plan_sha256, 'hex') FROM venue WHERE id = %s"
 READ_CURSOR = "SELECT arrival, batch_no FROM event_cursor WHERE event_id = %s"
+
+_ENDING = """
+SELECT hold_id, buyer, (extract(epoch FROM expires_at) * 1000000)::bigint,
+       (extract(epoch FROM coalesce(paused_at, now())) * 1000000)::bigint
+  FROM hold JOIN event ON event.id = hold.event_id
+ WHERE hold.event_id = %(event)s AND hold.state = 'active' AND expires_at > coalesce(paused_at, now())
+"""
+# Along the index of active holds, from where the last look ended.
+ENDING_SOON = (
+    _ENDING
+    + f"""
+   AND expires_at <= coalesce(paused_at, now()) + interval '{SOON_SECONDS} s'
+   AND (expires_at, hold_id) > (to_timestamp(%(end)s / 1000000.0), %(hold)s::bigint)
+ ORDER BY expires_at, hold_id LIMIT {ENDING_MAX}
+"""
+)
+STILL_HELD = _ENDING + " AND hold_id = ANY (%(holds)s::bigint[])"
 
 SNAPSHOT_CURSOR = """
 SELECT batch_no, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
@@ -166,6 +197,18 @@ async def decisions(connection: Conn, event_id: int, keys: Sequence[Key]) -> dic
         (buyer, request_id): Decided(want, arrival, decision_frame(request_id, arrival, outcome, result))
         for buyer, request_id, want, arrival, outcome, result in await cursor.fetchall()
     }
+
+
+async def ending_soon(connection: Conn, event_id: int, end: int, hold: int) -> list[Ending]:
+    """Active holds that run out within `SOON_SECONDS`, after (`end`, `hold`), in this order."""
+    values = {"event": event_id, "end": end, "hold": hold}
+    return [Ending(*row) for row in await (await connection.execute(ENDING_SOON, values)).fetchall()]
+
+
+async def still_held(connection: Conn, event_id: int, holds: Sequence[int]) -> list[Ending]:
+    """Those of these holds that still run."""
+    values = {"event": event_id, "holds": list(holds)}
+    return [Ending(*row) for row in await (await connection.execute(STILL_HELD, values)).fetchall()]
 
 
 async def event_by_slug(connection: Conn, slug: str) -> EventRow:

@@ -66,10 +66,14 @@ event = Table(
     Column("seats_per_buyer_max", Integer, nullable=False, server_default="8"),
     Column("fast_gate", Boolean, nullable=False, server_default=text("true")),
     _timestamp("created_at", now=True),
+    Column("extensions_max", Integer, nullable=False, server_default="1"),
+    Column("extension_seconds", Integer, nullable=False, server_default="120"),
     CheckConstraint(_one_of("state", "draft", "lobby", "open", "paused", "closed"), name="event_state"),
     CheckConstraint("(state = 'paused') = (paused_at IS NOT NULL)", name="event_paused_since"),
     CheckConstraint("hold_ttl_seconds BETWEEN 1 AND 86400", name="event_hold_ttl"),
     CheckConstraint("seats_per_buyer_max BETWEEN 1 AND 1000", name="event_seats_per_buyer"),
+    CheckConstraint("extensions_max BETWEEN 0 AND 20", name="event_extensions"),
+    CheckConstraint("extension_seconds BETWEEN 1 AND 3600", name="event_extension_seconds"),
 )
 
 seat = Table(
@@ -109,9 +113,17 @@ hold = Table(
     Column("quantity", SmallInteger, nullable=False, comment="seats and standing places together"),
     _timestamp("expires_at"),
     _timestamp("paid_at", nullable=True),
+    Column(
+        "extensions",
+        SmallInteger,
+        nullable=False,
+        server_default="0",
+        comment="how often its holder extended it",
+    ),
     CheckConstraint(_one_of("state", "active", "paid", "released", "expired"), name="hold_state"),
     CheckConstraint("(state = 'paid') = (paid_at IS NOT NULL)", name="hold_paid_when"),
     CheckConstraint("quantity > 0", name="hold_not_empty"),
+    CheckConstraint("extensions >= 0", name="hold_extensions"),
     postgresql_with={"fillfactor": "80"},
 )
 Index("hold_active", hold.c.event_id, hold.c.expires_at, postgresql_where=hold.c.state == "active")
@@ -156,7 +168,9 @@ fact = Table(
     Column("kind", Text, nullable=False),
     Column("hold_id", BigInteger, nullable=True),
     Column("body", JSON, nullable=True),
-    CheckConstraint(_one_of("kind", "paid", "released", "policy", "blocked", "unblocked"), name="fact_kind"),
+    CheckConstraint(
+        _one_of("kind", "paid", "released", "policy", "blocked", "unblocked", "extended"), name="fact_kind"
+    ),
     comment="changes the allocator has not consumed yet",
 )
 Index("fact_event", fact.c.event_id)

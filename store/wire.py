@@ -46,6 +46,14 @@ class Delta(Struct, frozen=True, array_like=True):
     blocked: list[int] = []
 
 
+class HoldNews(Struct, frozen=True, array_like=True):
+    """What a buyer did with a hold at one gateway, for the buyer's sockets at the others."""
+
+    gateway: str
+    buyer: str
+    frame: bytes
+
+
 STREAM_LOST = "stream_lost"
 """In a `Delta` of batch 0: what waits for a decision should be appended again now."""
 
@@ -55,6 +63,9 @@ encode_want = msgspec.json.Encoder(order="sorted").encode
 decode_want = msgspec.json.Decoder(Want).decode
 encode_delta = msgspec.msgpack.Encoder().encode
 decode_delta = msgspec.msgpack.Decoder(Delta).decode
+
+encode_news = msgspec.msgpack.Encoder().encode
+decode_news = msgspec.msgpack.Decoder(HoldNews).decode
 
 Published = list[tuple[str, str, bytes]]
 """(buyer, request id, frame) of each decision for one gateway in one batch."""
@@ -104,3 +115,7 @@ def decisions_channel(event: str, gateway: str) -> str:
 
 def seats_channel(event: str) -> str:
     return f"onsale:{{{event}}}:seats"
+
+
+def holds_channel(event: str) -> str:
+    return f"onsale:{{{event}}}:holds"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, NewType
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 EventId = NewType("EventId", int)
 SeatNo = NewType("SeatNo", int)
@@ -77,7 +77,8 @@ class Outcome(StrEnum):
     CLOSED = "closed"
     """The event does not sell (draft, lobby, closed) at this point of the order."""
     INVALID = "invalid"
-    """Cannot be decided: unknown seat, section, category or area, or not readable."""
+    """Cannot be decided: unknown seat, section, category or area, a hold to move that is none, or not
+    readable."""
 
 
 class FactKind(StrEnum):
@@ -85,12 +86,15 @@ class FactKind(StrEnum):
 
     PAID = "paid"
     RELEASED = "released"
+    """Given back: all of a hold, or what a `GivenBack` names."""
     POLICY = "policy"
     """The event's state or policy changed; carries a whole `Policy`."""
     BLOCKED = "blocked"
     """An operator took free seats and places off sale; carries `Blocks`."""
     UNBLOCKED = "unblocked"
     """And put them on sale again; carries `Blocks`."""
+    EXTENDED = "extended"
+    """A hold ends later; carries an `Extended`."""
 
 
 class LedgerKind(StrEnum):
@@ -100,6 +104,7 @@ class LedgerKind(StrEnum):
 
 
 ShortText = Annotated[str, Meta(min_length=1, max_length=64)]
+HoldText = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,18}$(?!\n)")]
 NameText = Annotated[str, Meta(min_length=1, max_length=100)]
 Quantity = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]
 Price = Annotated[int, Meta(ge=0, le=PRICE_MINOR_MAX)]
@@ -143,6 +148,8 @@ class Want(Choice, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a buyer asks for: a choice, and what will do instead, in this order, all decided in one go."""
 
     fallbacks: Annotated[tuple[Choice, ...], Meta(max_length=FALLBACKS_MAX)] = ()
+    move: HoldText | UnsetType = UNSET
+    """A hold of the buyer's that ends when one of these can be had instead of it."""
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -167,5 +174,19 @@ class Blocks(Struct, frozen=True):
 
     seats: tuple[int, ...] = ()
     """Seat numbers."""
+    areas: tuple[tuple[int, int], ...] = ()
+    """(area number, places)"""
+
+
+class Extended(Struct, frozen=True):
+    """The body of an `extended` fact."""
+
+    by_us: int
+
+
+class GivenBack(Struct, frozen=True, omit_defaults=True):
+    """The body of a `released` fact that leaves some of the hold: what was freed, by number of the plan."""
+
+    seats: tuple[int, ...] = ()
     areas: tuple[tuple[int, int], ...] = ()
     """(area number, places)"""

@@ -39,7 +39,7 @@ def check_answers(
             )
             yield Finding(kind, story)
         yield from _hold_ops(client, owners, states)
-    yield from _two_believe(seen, walk)
+    yield from _two_believe(seen, truth, walk)
 
 
 def _by_key(seen: Sequence[Seen]) -> dict[tuple[str, str], list[tuple[Ask, bool]]]:
@@ -143,7 +143,7 @@ def _not_queued(
 
 
 def _hold_ops(client: Seen, owners: dict[int, str], states: dict[int, str]) -> Iterator[Finding]:
-    changed = {"release": "released", "confirm": "paid"}
+    changed = {"release": "released", "confirm": "paid"}  # an extension leaves it as it is
     for op in client.hold_ops:
         if not op.state:
             continue
@@ -154,13 +154,14 @@ def _hold_ops(client: Seen, owners: dict[int, str], states: dict[int, str]) -> I
                 f"{client.buyer} sent {op.op} for hold {op.hold} of {owner} and was answered {op.state!r}."
             )
             yield Finding("foreign_hold", story)
-        elif op.state == changed[op.op] and states[hold_id] != op.state:
+        elif op.state == changed.get(op.op) and states[hold_id] != op.state:
             story = f"{client.buyer} was told hold {op.hold} is {op.state}; the table says {states[hold_id]}."
             yield Finding("unexplained", story)
 
 
-def _two_believe(seen: Sequence[Seen], walk: Walk) -> Iterator[Finding]:
+def _two_believe(seen: Sequence[Seen], truth: Truth, walk: Walk) -> Iterator[Finding]:
     """Held answers for one seat whose holds, by the ledger, did not follow one another."""
+    numbers = {seat.guid: number for number, seat in enumerate(truth.plan.seats)}
     given: dict[str, dict[int, str]] = defaultdict(dict)
     for client in seen:
         for ask in client.asks:
@@ -173,7 +174,7 @@ def _two_believe(seen: Sequence[Seen], walk: Walk) -> Iterator[Finding]:
         ordered = sorted(holds.items())
         for (first, one), (second, other) in pairwise(ordered):
             life, after = walk.lives.get(first), walk.lives.get(second)
-            over = life.end if life else None
+            over = life.end_of(numbers.get(guid, -1)) if life else None
             if over is None or after is None or over > after.row.at:
                 ended = f"the first ended at {over}" if over else "the first never ended"
                 story = (

@@ -88,7 +88,7 @@ def _overtaken(
             result = read_frame(f'{{"result":{row.result}}}'.encode()).result
             for guid in result.get("taken", ()):
                 for winner in got.get(numbers.get(guid, -1), ()):
-                    end = walk.lives[winner.hold_id].end
+                    end = walk.lives[winner.hold_id].end_of(numbers[guid])
                     had_it = winner.at < row.at and (end is None or end > row.at)
                     if had_it and arrival_order(winner.arrival) > arrival_order(row.arrival):
                         story = f"{told(row)} was refused {guid}: {told(winner)}, who arrived later, had it."

@@ -26,8 +26,14 @@ class Life:
     seats: tuple[int, ...]
     areas: tuple[tuple[int, int], ...]
     end: tuple[int, int] | None = None
+    given_back: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Seats it gave back while it lived on, each with the row that freed it."""
     ending: str = ""
     paid: bool = False
+
+    def end_of(self, seat: int) -> tuple[int, int] | None:
+        """The row that freed this seat of it."""
+        return self.given_back.get(seat, self.end)
 
 
 @dataclass(slots=True)
@@ -116,6 +122,8 @@ class Walker:
             )
         seats = tuple(self.seat_numbers[g] for g in result.get("seats", ()) if g in self.seat_numbers)
         areas = tuple((self.area_numbers[g], n) for g, n in result.get("areas", {}).items())
+        if (moved := result.get("moved")) is not None:
+            self._end(self.walk.lives.get(int(moved)), row, "moved")
         for seat in seats:
             holder = self.walk.holder.get(seat)
             if seat in self.walk.blocked:
@@ -141,16 +149,47 @@ class Walker:
         life = self.walk.lives.get(int(named)) if named is not None else None
         if life is None or life.end is not None:
             return
-        if row.outcome == "paid":
+        part = read_json(row.input).get("body") if row.outcome == "released" else None
+        if part is not None:
+            self._give_back(row, life, part)
+        elif row.outcome == "paid":
             life.paid = True
         elif row.outcome in ENDS_A_HOLD:
-            life.end, life.ending = row.at, row.outcome
-            self._frees += 1
-            for seat in life.seats:
-                if self.walk.holder.get(seat) == life.hold_id:
-                    del self.walk.holder[seat]
-            for area, quantity in life.areas:
-                self._area_free[area] += quantity
+            self._end(life, row, row.outcome)
+
+    def _end(self, life: Life | None, row: LedgerRow, ending: str) -> None:
+        """All that a hold still has is free from this row on."""
+        if life is None or life.end is not None or life.row.buyer != (row.buyer or life.row.buyer):
+            story = f"{told(row)} moved a hold that was not its buyer's, or over."
+            self.walk.findings.append(Finding("unexplained", story))
+            return
+        life.end, life.ending = row.at, ending
+        self._frees += 1
+        for seat in life.seats:
+            if self.walk.holder.get(seat) == life.hold_id:
+                del self.walk.holder[seat]
+        for area, quantity in life.areas:
+            self._area_free[area] += quantity
+
+    def _give_back(self, row: LedgerRow, life: Life, part: dict[str, Any]) -> None:
+        """Some of a hold, which lives on with the rest."""
+        self._frees += 1
+        for seat in part.get("seats", ()):
+            if self.walk.holder.get(seat) != life.hold_id:
+                story = f"Hold {life.hold_id} gave back seat {self.guids[seat]}, which it had not."
+                self.walk.findings.append(Finding("unexplained", story))
+                continue
+            del self.walk.holder[seat]
+            life.given_back[seat] = row.at
+        left = dict(life.areas)
+        for area, quantity in part.get("areas", ()):
+            if left.get(area, 0) < quantity:
+                story = f"Hold {life.hold_id} gave back {quantity} places in area {area}; it had fewer."
+                self.walk.findings.append(Finding("unexplained", story))
+                continue
+            left[area] -= quantity
+            self._area_free[area] += quantity
+        life.areas = tuple((area, quantity) for area, quantity in left.items() if quantity)
 
     def _refuse(self, row: LedgerRow) -> None:
         if self._nothing_since.get(row.input) == self._frees:

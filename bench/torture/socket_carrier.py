@@ -163,6 +163,8 @@ class SocketCarrier:
             _tell(said, "answered")
 
     def _changed(self, head: Head, now: int) -> None:
+        if head.state == "active":  # it ends soon: no answer to a release or a payment
+            return
         for said in self._waiting.get(f"hold {head.hold}", ())[:1]:
             assert said.op is not None, "a hold's key is no request's"
             if head.code in ASK_AGAIN_CODES:

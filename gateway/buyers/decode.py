@@ -7,10 +7,10 @@ drift from what is accepted.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.problems import TooLarge
 from store.errors import BadRequest
@@ -22,6 +22,7 @@ from store.words import (
     REQUEST_BYTES_MAX,
     Best,
     Choice,
+    HoldText,
     Quantity,
     ShortText,
     Want,
@@ -34,7 +35,6 @@ HOLD_ID_MAX = 2**63 - 1
 # "(?!\n)": Python's $ also matches before a last newline, JavaScript's (and JSON Schema's) does not.
 RequestId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._~-]{1,64}$(?!\n)")]
 EventSlug = Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,64}$(?!\n)")]
-HoldText = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,18}$(?!\n)")]
 
 is_request_id = re.compile(r"[A-Za-z0-9._~-]{1,64}").fullmatch
 is_event_slug = re.compile(r"[a-z0-9-]{1,64}").fullmatch
@@ -60,6 +60,7 @@ class Request(Frame, frozen=True, tag="request"):
     areas: Annotated[dict[ShortText, Quantity], Meta(max_length=QUANTITY_MAX)] = {}
     up_to: bool = False
     fallbacks: Annotated[tuple[Choice, ...], Meta(max_length=FALLBACKS_MAX)] = ()
+    move: HoldText | UnsetType = UNSET
     again: bool = False
 
 
@@ -67,23 +68,57 @@ class Resume(Frame, frozen=True, tag="resume"):
     ids: Annotated[tuple[RequestId, ...], Meta(max_length=RESUME_MAX)]
 
 
+Seats = Annotated[tuple[ShortText, ...], Meta(max_length=QUANTITY_MAX)]
+Areas = Annotated[dict[ShortText, Quantity], Meta(max_length=QUANTITY_MAX)]
+EndsAt = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+
+
 class Release(Frame, frozen=True, tag="release"):
+    """Give a hold back; or the seats and places that are named, if the hold has `quantity` of them all."""
+
     hold: HoldText
+    seats: Seats | UnsetType = UNSET
+    areas: Areas | UnsetType = UNSET
+    quantity: Quantity | UnsetType = UNSET
 
 
 class Confirm(Frame, frozen=True, tag="confirm"):
     hold: HoldText
 
 
+class Extend(Frame, frozen=True, tag="extend"):
+    """Let a hold run on that ends at `expires_at` (ms); twice as long for who needs more time."""
+
+    hold: HoldText
+    expires_at: EndsAt
+    accessible: bool = False
+
+
+class ReleaseBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `release` names; nothing at all: the whole hold."""
+
+    seats: Seats | UnsetType = UNSET
+    areas: Areas | UnsetType = UNSET
+    quantity: Quantity | UnsetType = UNSET
+
+
+class ExtendBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """`expires_at` (ms): the end of the hold as its holder knows it."""
+
+    expires_at: EndsAt
+    accessible: bool = False
+
+
 class _Named(Struct):
     id: RequestId
 
 
-_decode_frame: Any = msgspec.json.Decoder(Hello | Request | Resume | Release | Confirm).decode
+_decode_frame: Any = msgspec.json.Decoder(Hello | Request | Resume | Release | Confirm | Extend).decode
 _decode_want = msgspec.json.Decoder(Want).decode
 _decode_named = msgspec.json.Decoder(_Named).decode
 
-ClientFrame = Hello | Request | Resume | Release | Confirm
+ClientFrame = Hello | Request | Resume | Release | Confirm | Extend
+Body = TypeVar("Body", ReleaseBody, ExtendBody)
 
 
 def frame_from_json(text: str) -> ClientFrame:
@@ -107,7 +142,7 @@ def id_in(text: str) -> str | None:
 
 def want_of(frame: Request) -> Want:
     """What a `request` frame asks for; raises `BadRequest` as `request_from_json`."""
-    return check(Want(frame.seats, frame.best, frame.areas, frame.up_to, frame.fallbacks))
+    return check(Want(frame.seats, frame.best, frame.areas, frame.up_to, frame.fallbacks, frame.move))
 
 
 def request_from_json(body: bytes) -> Want:
@@ -119,6 +154,31 @@ def request_from_json(body: bytes) -> Want:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest("bad_body", str(error)) from None
     return check(want)
+
+
+def body_from_json(body: bytes, kind: type[Body]) -> Body:
+    """The body of a POST about a hold; raises `TooLarge` (body_too_large) or `BadRequest` (bad_body)."""
+    if len(body) > REQUEST_BYTES_MAX:
+        raise TooLarge("body_too_large", f"A request has at most {REQUEST_BYTES_MAX} bytes.")
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest("bad_body", str(error)) from None
+
+
+def named(release: Release | ReleaseBody) -> tuple[tuple[str, ...], dict[str, int]] | None:
+    """Seats and places a release names; None for the whole hold. Raises `BadRequest` (nothing_named,
+    seat_twice).
+    """
+    if release.seats is UNSET and release.areas is UNSET and release.quantity is UNSET:
+        return None
+    seats = () if release.seats is UNSET else release.seats
+    areas = {} if release.areas is UNSET else release.areas
+    if not seats and not areas:
+        raise BadRequest("nothing_named", "Name seats or places to give back, or nothing for the whole hold.")
+    if len(set(seats)) != len(seats):
+        raise BadRequest("seat_twice", "A seat can be named once.")
+    return seats, areas
 
 
 def check(want: Want) -> Want:
@@ -147,6 +207,21 @@ def _check_choice(choice: Choice) -> None:
             raise BadRequest("too_large_apart", f"A party of at most {APART_MAX} can be seated apart.")
         if best.price_min is not None and best.price_max is not None and best.price_min > best.price_max:
             raise BadRequest("prices_crossed", "`price_min` is above `price_max`: no seat costs that.")
+
+
+def hold_schemas() -> dict[str, dict[str, Any]]:
+    """JSON Schemas of the bodies of POSTs about a hold, by name; say all that is checked of them."""
+    schemas = {
+        kind.__name__: msgspec.json.schema(kind)["$defs"][kind.__name__] for kind in (ReleaseBody, ExtendBody)
+    }
+    release = schemas["ReleaseBody"]
+    release["properties"]["seats"]["uniqueItems"] = True
+    release["anyOf"] = [
+        {"maxProperties": 0},
+        {"required": ["seats"], "properties": {"seats": {"minItems": 1}}},
+        {"required": ["areas"], "properties": {"areas": {"minProperties": 1}}},
+    ]
+    return schemas
 
 
 def request_schema() -> tuple[dict[str, Any], dict[str, Any]]:

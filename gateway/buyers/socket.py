@@ -1,8 +1,8 @@
 """A buyer's websocket: frames are handled where they are read; everything written goes through the hub.
 
 Between reading a `request` frame and the append queue nothing waits (see `gateway/protocol.py`). Only
-`release`, `confirm` and the greeting wait, and then only this buyer's own next frame waits with
-them: decisions are written meanwhile.
+`release`, `confirm`, `extend` and the greeting wait, and then only this buyer's own next frame waits
+with them: decisions are written meanwhile.
 """
 
 from __future__ import annotations
@@ -14,10 +14,21 @@ from typing import Any
 import msgspec
 
 from gateway.buyers import owning
-from gateway.buyers.decode import Confirm, Hello, Release, Request, Resume, frame_from_json, id_in, want_of
+from gateway.buyers.decode import (
+    Confirm,
+    Extend,
+    Hello,
+    Release,
+    Request,
+    Resume,
+    frame_from_json,
+    id_in,
+    want_of,
+)
 from gateway.buyers.tokens import Buyer
 from gateway.events import EventRuntime
 from gateway.gate import refusable
+from gateway.holders import hold_frame
 from gateway.problems import TooMany, Unauthorized, error_frame
 from gateway.protocol import EXTENSION, SocketProtocol
 from gateway.runtime import Runtime
@@ -142,12 +153,14 @@ class BuyerSocket:
         self._event = event = await self._runtime.events.get(hello.event)
         self._client.write(event.welcome(self._buyer_id))
         event.clients.add(self._client)
+        event.holders.enter(self._buyer_id, self._client)
         if hello.watch:
             event.watch.watchers.add(self._client)
 
     def leave(self) -> None:
         if self._event is not None:
             self._event.clients.discard(self._client)
+            self._event.holders.leave(self._buyer_id, self._client)
             self._event.watch.watchers.discard(self._client)
 
     # --- frames ---
@@ -171,7 +184,7 @@ class BuyerSocket:
                     self._owning = False
 
     def take(self, text: str) -> bool:
-        """Handle a frame where it is read; False for one that waits: `release`, `confirm`, or behind them."""
+        """Handle a frame where it is read; False for one that waits: about a hold, or behind such a one."""
         if self._owning:
             return False
         if self._client.closed:
@@ -182,7 +195,7 @@ class BuyerSocket:
                 self._request(frame)
             elif isinstance(frame, Resume):
                 self._resume(frame)
-            elif isinstance(frame, (Release, Confirm)):
+            elif isinstance(frame, (Release, Confirm, Extend)):
                 return False
             else:
                 raise BadRequest("bad_frame", "This socket has said hello already.")
@@ -270,15 +283,14 @@ class BuyerSocket:
 
     async def _own(self, text: str) -> None:
         frame = frame_from_json(text)
-        assert isinstance(frame, (Release, Confirm)), "`take` handles every other frame"
-        change = owning.release if isinstance(frame, Release) else owning.confirm
+        assert isinstance(frame, (Release, Confirm, Extend)), "`take` handles every other frame"
         try:
             self._check_token()
-            state = await change(self._runtime, self._event, int(frame.hold), self._buyer_id)
+            changed = await owning.change(self._runtime, self._event, frame, self._buyer_id, self._client)
         except OnsaleError as error:
             self._client.write(owning.hold_error_frame(error, frame.hold))
             return
-        self._client.write(msgspec.json.encode({"type": "hold", "hold": frame.hold, "state": state}))
+        self._client.write(hold_frame(changed))
 
 
 def not_queued_frame(request_id: str, taken: list[str]) -> bytes:

@@ -37,6 +37,10 @@ Conn = psycopg.Connection[Any]
 _Slug = Annotated[str, Meta(extra_json_schema={"pattern": f"^{events.SLUG.pattern}$"})]
 _Name = Annotated[str, Meta(extra_json_schema={"maxLength": events.NAME_LENGTH_MAX})]
 _Ttl = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": events.HOLD_TTL_SECONDS_MAX})]
+_Extensions = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": events.EXTENSIONS_MAX})]
+_ExtendSeconds = Annotated[
+    int, Meta(extra_json_schema={"minimum": 1, "maximum": events.EXTENSION_SECONDS_MAX})
+]
 _Seats = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": events.SEATS_PER_BUYER_MAX})]
 
 
@@ -51,6 +55,8 @@ class NewEvent(Struct, frozen=True, forbid_unknown_fields=True):
     fast_gate: bool = True
     opens_at: datetime | None = None
     open: bool = False
+    extensions_max: _Extensions = 1
+    extension_seconds: _ExtendSeconds = 120
 
 
 class PolicyChange(Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,6 +65,8 @@ class PolicyChange(Struct, frozen=True, forbid_unknown_fields=True):
     hold_ttl_seconds: _Ttl | UnsetType = UNSET
     seats_per_buyer_max: _Seats | UnsetType = UNSET
     fast_gate: bool | UnsetType = UNSET
+    extensions_max: _Extensions | UnsetType = UNSET
+    extension_seconds: _ExtendSeconds | UnsetType = UNSET
 
 
 router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
@@ -114,7 +122,7 @@ async def close_event(request: Request, event: str) -> Response:
 
 @router.patch("/events/{event}/policy", openapi_extra=body_described(PolicyChange))
 async def set_policy(request: Request, event: str) -> Response:
-    """Change how long holds last, how many seats a buyer may have, the fast gate: from now on."""
+    """Change how long holds last and may be extended, how many seats a buyer may have, the fast gate."""
     change = await read_body(request, PolicyChange)
     given = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET}
     changed = await in_database(request, lambda conn: events.set_policy(conn, event, **given))
@@ -143,6 +151,8 @@ def _create(new: NewEvent, conn: Conn) -> events.Event:
             seats_per_buyer_max=new.seats_per_buyer_max,
             fast_gate=new.fast_gate,
             opens_at=new.opens_at,
+            extensions_max=new.extensions_max,
+            extension_seconds=new.extension_seconds,
         )
         if new.open:
             events.set_state(conn, new.slug, EventState.OPEN)

@@ -49,6 +49,8 @@ def create(
     opens_at: Annotated[
         str | None, typer.Option(help="When it opens by itself, such as 2030-05-01T10:00+02:00.")
     ] = None,
+    extensions: Annotated[int, typer.Option(help="How often a buyer may extend a hold, 0 to 20.")] = 1,
+    extension_seconds: Annotated[int, typer.Option(help="By how much, each time.")] = 120,
     open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
@@ -68,6 +70,8 @@ def create(
                 seats_per_buyer_max=seats_per_buyer,
                 fast_gate=gate is Gate.on,
                 opens_at=when,
+                extensions_max=extensions,
+                extension_seconds=extension_seconds,
             )
             if open_now:
                 events.set_state(conn, slug, EventState.OPEN)

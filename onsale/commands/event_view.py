@@ -77,6 +77,7 @@ def overview(told: Overview, undecided: int | None) -> RenderableType:
     head = (
         f"{event.name} ({event.slug}) is {event.state}{_sold_out(told)}\n"
         f"Holds last {event.hold_ttl_seconds} s, {event.seats_per_buyer_max} seats a buyer, fast gate {gate}."
+        f"\nA hold may be extended {event.extensions_max} times, by {event.extension_seconds} s each."
     )
     return Group(head, "", _places(told), "", _requests(told), "", _progress(told.progress, undecided))
 

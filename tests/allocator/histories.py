@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec import UNSET, UnsetType
 
 from store.plan import Area, Category, Plan, Seat, Section, number
 from store.wire import canonical_want
@@ -75,20 +76,22 @@ class Asked:
     chosen: Chosen
     fallbacks: tuple[Chosen, ...]
     conflict: bool
+    moves: int = -1
+    """Which of the holds there were is to be moved; -1: none."""
 
-    def want(self, plan: Plan) -> Want:
+    def want(self, plan: Plan, move: str | UnsetType = UNSET) -> Want:
         first = self.chosen.choice(plan)
         fallbacks = tuple(chosen.choice(plan) for chosen in self.fallbacks)
-        return Want(first.seats, first.best, first.areas, first.up_to, fallbacks)
+        return Want(first.seats, first.best, first.areas, first.up_to, fallbacks, move)
 
-    def text(self, plan: Plan) -> str:
-        return canonical_want(self.want(plan)).decode()
+    def text(self, plan: Plan, move: str | UnsetType = UNSET) -> str:
+        return canonical_want(self.want(plan, move)).decode()
 
 
 @dataclass(frozen=True)
 class Changed:
     kind: str
-    """paid, released, blocked, unblocked, pause, resume, close, policy"""
+    """paid, released, some (released), extended, blocked, unblocked, pause, resume, close, policy"""
     which: int
     value: int
 
@@ -127,10 +130,24 @@ asked: st.SearchStrategy[Asked] = st.builds(
     chosen=chosen,
     fallbacks=st.just(()) | st.lists(chosen, max_size=2).map(tuple),
     conflict=st.sampled_from((False,) * 9 + (True,)),
+    moves=st.just(-1) | st.integers(0, 30),
 )
 changed: st.SearchStrategy[Changed] = st.builds(
     Changed,
-    kind=st.sampled_from(("paid", "released", "released", "blocked", "blocked", "unblocked", *STATES)),
+    kind=st.sampled_from(
+        (
+            "paid",
+            "released",
+            "released",
+            "some",
+            "some",
+            "extended",
+            "blocked",
+            "blocked",
+            "unblocked",
+            *STATES,
+        )
+    ),
     which=st.integers(0, 30),
     value=st.integers(1, 12),
 )

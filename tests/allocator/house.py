@@ -23,7 +23,7 @@ from allocator.loop import BatchLoop
 from allocator.memory import Memory
 from allocator.seating import Seating
 from allocator.truth import PostgresTruth
-from store import audit, blocks, holds
+from store import audit, blocks, hold_parts, holds
 from store.database import connect
 from store.events import create_event, set_state
 from store.invariant import mismatches, read_capacity
@@ -214,6 +214,31 @@ class Owner:
     def release(self, buyer: str, hold_id: int | None = None) -> None:
         """The buyer gives a hold back; the allocator has not heard of it yet."""
         self._as_holder(holds.release, buyer, hold_id)
+
+    def extend(self, buyer: str, hold_id: int | None = None) -> None:
+        """The buyer extends a hold from the end it has now; the allocator has not heard of it yet."""
+        hold_id = self.hold_of(buyer) if hold_id is None else hold_id
+        ends_ms = self.query(
+            "SELECT floor(extract(epoch FROM expires_at) * 1000)::bigint FROM hold"
+            " WHERE event_id = %s AND hold_id = %s", self.event_id, hold_id,
+        )[0][0]  # fmt: skip
+
+        async def extend(conn: Any, event_id: int, hold_id: int, buyer: str) -> None:
+            await holds.extend(conn, event_id, hold_id, buyer, ends_ms)
+
+        self._as_holder(extend, buyer, hold_id)
+
+    def release_some(
+        self, buyer: str, named: Sequence[int] = (), places: int = 0, hold_id: int | None = None
+    ) -> None:
+        """The buyer gives back these seats and so many places of area 0."""
+        numbers = {seat.guid: number for number, seat in enumerate(self.memory.layout.plan.seats)}
+
+        async def give_back(conn: Any, event_id: int, hold_id: int, buyer: str) -> None:
+            areas = {0: places} if places else {}
+            await hold_parts.release_some(conn, event_id, hold_id, buyer, numbers, named, areas)
+
+        self._as_holder(give_back, buyer, hold_id)
 
     def _as_holder(self, change: Callable[..., Any], buyer: str, hold_id: int | None) -> None:
         hold_id = self.hold_of(buyer) if hold_id is None else hold_id

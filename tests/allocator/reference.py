@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from store.plan import Plan
@@ -47,8 +48,10 @@ class ReferenceFact:
     kind: str
     hold_id: int | None = None
     policy: Policy | None = None
+    by_us: int = 0
     seats: tuple[int, ...] = ()
     areas: tuple[tuple[int, int], ...] = ()
+    """What is given back of a hold; none: all of it."""
 
 
 @dataclass
@@ -102,7 +105,7 @@ class Reference:
         for ask in asks:
             hold_id = batch_no * 65536 + len(rows)
             expires_at = batch_time + self.policy.hold_ttl_seconds * 1_000_000
-            rows.append(("request", *self.answer(ask, hold_id, expires_at)))
+            rows.append(("request", *self.answer(ask, hold_id, expires_at, batch_time)))
         return rows
 
     def _consume(self, fact: ReferenceFact) -> None:
@@ -122,10 +125,21 @@ class Reference:
             for area in places:
                 self.blocked_places.remove(area)
         for hold in self.running("active"):
-            if hold.hold_id == fact.hold_id:
+            if hold.hold_id != fact.hold_id:
+                continue
+            if fact.kind == "extended":
+                hold.expires_at += fact.by_us
+            elif fact.seats or fact.areas:
+                hold.seats = [seat for seat in hold.seats if seat not in fact.seats]
+                for area, places in fact.areas:
+                    hold.areas[area] -= places
+                hold.areas = {area: places for area, places in hold.areas.items() if places}
+            else:
                 hold.state = fact.kind
 
-    def answer(self, ask: ReferenceAsk, hold_id: int = 0, expires_at: int = 0) -> tuple[str, dict[str, Any]]:
+    def answer(
+        self, ask: ReferenceAsk, hold_id: int = 0, expires_at: int = 0, now: int = 0
+    ) -> tuple[str, dict[str, Any]]:
         if ask.conflict:
             return "conflict", {"reason": "key_reused"}
         try:
@@ -137,6 +151,27 @@ class Reference:
             return "invalid", {"reason": reason}
         if self.policy.state is not EventState.OPEN:
             return "closed", {"reason": f"event_{self.policy.state.value}"}
+        if want.move is UNSET:
+            return self._first_choice(ask, want, hold_id, expires_at)
+        mine = [
+            hold
+            for hold in self.running("active")
+            if str(hold.hold_id) == want.move
+            and hold.buyer == ask.buyer
+            and hold.expires_at > now
+            and hold.hold_id < hold_id // 65536 * 65536
+        ]
+        if not mine:
+            return "invalid", {"reason": "no_such_hold"}
+        old = mine[0]
+        old.state = "moving"
+        outcome, result = self._first_choice(ask, want, hold_id, old.expires_at)
+        old.state = "released" if outcome == "held" else "active"
+        return outcome, {**result, "moved" if outcome == "held" else "kept": want.move}
+
+    def _first_choice(
+        self, ask: ReferenceAsk, want: Want, hold_id: int, expires_at: int
+    ) -> tuple[str, dict[str, Any]]:
         refusals = []
         for number, choice in enumerate(want.choices):
             outcome, result = self._choose(ask.buyer, choice)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from msgspec.structs import replace
+
 from store.database import connect
 from store.errors import Refused
 from store.events import set_policy
@@ -59,6 +61,7 @@ class Sale:
         buyer, request_id = f"b{random.randrange(BUYERS)}", f"r{random.randrange(200)}"
         kind = random.randrange(6)
         guids = [seat.guid for seat in plan.seats]
+        mine = [hold_id for hold_id, hold in self.owner.memory.holds.items() if hold.buyer == buyer]
         if kind == 0:
             want = Want(seats=tuple(random.sample(guids, random.randint(1, 3))))
         elif kind == 1:
@@ -69,6 +72,8 @@ class Sale:
             want = Want(seats=("nowhere",))
         else:
             want = Want(best=Best(random.randint(1, 4), category=random.choice([None, "Gold", "Silver"])))
+        if mine and random.random() < 0.3:
+            want = replace(want, move=str(random.choice(mine)))
         if random.random() < 0.03:
             self.asked.append(b"not json")
         else:
@@ -78,7 +83,8 @@ class Sale:
     def _change(self) -> None:
         random, owner = self.random, self.owner
         kind = random.choice(
-            ["pay", "release", "release", "block", "block", "unblock", "take", "pause", "resume", "policy"]
+            ["pay", "release", "release", "some", "extend", "block", "block", "unblock", "take", "pause"]
+            + ["resume", "policy"]
         )
         try:
             if kind in ("pay", "release"):
@@ -99,6 +105,8 @@ class Sale:
                 active = owner.query("SELECT hold_id FROM hold WHERE state = 'active' ORDER BY hold_id")
                 if active:
                     owner.release_by_hand(random.choice(active)[0])
+            elif kind in ("some", "extend"):
+                self._change_a_hold(kind)
             elif kind == "policy":
                 with connect(owner.database_url, "operator") as conn:
                     set_policy(conn, owner.slug, seats_per_buyer_max=random.randint(2, 9))
@@ -107,3 +115,16 @@ class Sale:
                 self.paused = kind == "pause"
         except Refused:
             pass  # it ran out, is over already, or the event is in that state: as in life
+
+    def _change_a_hold(self, kind: str) -> None:
+        holds = list(self.owner.memory.holds.items())
+        if not holds:
+            return
+        hold_id, hold = self.random.choice(holds)
+        if kind == "extend":
+            self.owner.extend(hold.buyer, hold_id)
+        else:
+            places = self.random.randint(0, 2)
+            seats = hold.seats[: 1 if places else self.random.randint(1, 2)]
+            if seats or places:
+                self.owner.release_some(hold.buyer, seats, places, hold_id)

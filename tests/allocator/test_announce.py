@@ -69,5 +69,21 @@ def test_the_map_shows_what_is_blocked_and_unblocked_and_what_of_it_was_taken_si
     assert delta.areas == [(0, 15)]
 
 
+def test_the_map_shows_the_new_end_of_an_extended_hold_that_still_runs_and_what_it_gave_back():
+    memory = Memory(Layout(plan_of()), Policy(EventState.OPEN))
+    overlay = Overlay(memory)
+    overlay.claim(HoldId(1), Hold("ann", (1, 2), ((0, 5),), 10))
+    overlay.claim(HoldId(2), Hold("bob", (3,), (), 10))
+    for hold_id in (1, 2):
+        overlay.extend(HoldId(hold_id), 90)
+    part = overlay.free_some(HoldId(1), (2,), ((0, 1),))
+    gone = overlay.free(HoldId(2))
+    assert part is not None
+    assert gone is not None
+    decided = Decided(extended=[HoldId(1), HoldId(2)], freed_by_fact=[part, gone])
+    _, body = seat_changes("gala", memory, 5, 77, decided)
+    assert decode_delta(body) == Delta(5, 77, [(1, 100)], [2, 3], [], [(0, 16)])
+
+
 def test_a_reload_is_a_change_of_batch_0():
     assert decode_delta(reload_seats("gala")[1]) == Delta(0, 0, [], [], [], [])

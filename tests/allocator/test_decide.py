@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 from hypothesis import given, settings
+from msgspec import UNSET, UnsetType
 
 from allocator.decide import EXPIRIES_PER_BATCH_MAX, Ask, Fact, decide
 from allocator.memory import BLOCKED, Hold, Overlay
 from store.plan import Plan
-from store.words import Blocks, Choice, EventState, HoldId, Micros, Policy, Want
+from store.words import Blocks, Choice, EventState, GivenBack, HoldId, Micros, Policy, Want
 from tests.allocator import histories
 from tests.allocator.histories import Asked, Changed, Step
 from tests.allocator.house import best, plan_of, seats, snapshot
@@ -272,7 +273,7 @@ class Twins:
         overlay.keep(batch_no, self.time)
         assert decided.rows == discarded.rows
         assert decide(twin, Overlay(twin), batch_no, self.time, facts, asks).rows == decided.rows
-        plain_asks = [ReferenceAsk(f"b{one.buyer}", one.text(self.plan), one.conflict) for one in asked]
+        plain_asks = [ReferenceAsk(ask.buyer, ask.want, ask.conflict) for ask in asks]
         assert in_plain(decided.rows) == self.reference.decide(batch_no, self.time, plain_facts, plain_asks)
         self._compare()
 
@@ -294,7 +295,15 @@ class Twins:
         assert memory.count_by_buyer == {buyer: reference.count_of(buyer) for buyer in buyers}
 
     def _ask(self, one: Asked) -> Ask:
-        return self.sale.ask(f"b{one.buyer}", one.text(self.plan))._replace(conflict=one.conflict)
+        """Of holds there were those that run and are the buyer's are moved most often."""
+        buyer = f"b{one.buyer}"
+        move: str | UnsetType = UNSET
+        holds = self.reference.holds
+        mine = [hold for hold in self.reference.running("active") if hold.buyer == buyer]
+        if one.moves >= 0 and holds:
+            among = mine if mine and one.moves % 8 else holds
+            move = str(among[one.moves % len(among)].hold_id)
+        return self.sale.ask(buyer, one.text(self.plan, move))._replace(conflict=one.conflict)
 
     def _pauses(self, facts: Sequence[Fact]) -> bool:
         policies = [msgspec.json.decode(fact.body, type=Policy) for fact in facts if fact.kind == "policy"]
@@ -305,6 +314,7 @@ class Twins:
         facts: list[Fact] = []
         plain: list[ReferenceFact] = []
         policy = self.reference.policy
+        gone: dict[int, list[int]] = {}
         for change in changes:
             self.fact_id += 1
             if change.kind in ("paid", "released"):
@@ -317,6 +327,11 @@ class Twins:
                 blocks = self._blocks(change, plain)
                 facts.append(block_fact(self.fact_id, change.kind, blocks))
                 plain.append(ReferenceFact(change.kind, seats=blocks.seats, areas=blocks.areas))
+                continue
+            if change.kind in ("some", "extended"):
+                told = self._about_a_hold(change, gone)
+                facts += [told[0]] if told else []
+                plain += [told[1]] if told else []
                 continue
             policy = self._policy(policy, change)
             facts.append(Fact(self.fact_id, "policy", None, msgspec.json.encode(policy).decode()))
@@ -337,6 +352,29 @@ class Twins:
         some = tuple(sorted(seats - touched)[change.which % 7 :: 2 + change.value % 3])
         areas = [area for area, there in enumerate(places) if there and area not in touched_areas]
         return Blocks(some, tuple((area, min(places[area], 1 + change.value % 4)) for area in areas))
+
+    def _about_a_hold(self, change: Changed, gone: dict[int, list[int]]) -> tuple[Fact, ReferenceFact] | None:
+        """A hold that is extended, or gives back a seat or a place that no fact of this batch named."""
+        holds = self.reference.running("active")
+        if not holds:
+            return None
+        hold = holds[change.which % len(holds)]
+        if change.kind == "extended":
+            by_us = change.value * 1_000_000
+            fact = Fact(self.fact_id, "extended", HoldId(hold.hold_id), f'{{"by_us":{by_us}}}')
+            return fact, ReferenceFact("extended", hold.hold_id, by_us=by_us)
+        named = gone.setdefault(hold.hold_id, [])
+        if hold.quantity - len(named) < 2:
+            return None
+        things = [*hold.seats, *(-1 - area for area, count in hold.areas.items() for _ in range(count))]
+        for thing in named:
+            things.remove(thing)
+        named.append(things[change.value % len(things)])
+        seats = (named[-1],) if named[-1] >= 0 else ()
+        areas = () if seats else ((-1 - named[-1], 1),)
+        body = msgspec.json.encode(GivenBack(seats, areas)).decode()
+        told = ReferenceFact("released", hold.hold_id, seats=seats, areas=areas)
+        return Fact(self.fact_id, "released", HoldId(hold.hold_id), body), told
 
     def _policy(self, policy: Policy, change: Changed) -> Policy:
         policy = msgspec.structs.replace(policy, holds_extended_us=0)
@@ -360,6 +398,46 @@ def test_any_history_is_decided_as_the_plain_reference_decides_it(plan, history)
     twins = Twins(plan)
     for step in history:
         twins.live(step)
+
+
+def test_an_extended_hold_runs_out_later_and_a_hold_that_gave_some_back_has_the_rest():
+    sale = Sale()
+    sale.answer("ann", Want(seats=("A-1", "A-2"), areas={"floor": 3}))
+    ann = sale.hold_of("ann")
+    decided = sale.batch(
+        sale.ask("bob", seats("A-1")),
+        facts=[
+            Fact(1, "released", ann, '{"seats":[0],"areas":[[0,1]]}'),
+            Fact(2, "extended", ann, '{"by_us":60000000}'),
+        ],
+    )
+    assert [row.outcome for row in decided.rows] == ["released", "extended", "held"]
+    assert (sale.memory.areas_free, sale.memory.count_by_buyer) == ([18], {"ann": 3, "bob": 1})
+    assert [hold.seats for hold in decided.freed_by_fact] == [(0,)]
+    assert decided.extended == [ann]
+    bob = sale.hold_of("bob")
+    assert [hold_id for hold_id, _ in sale.batch(seconds=TTL_SECONDS).expired] == [bob]
+    assert [hold_id for hold_id, _ in sale.batch(seconds=60).expired] == [ann]
+    assert (sale.memory.areas_free, sale.memory.count_by_buyer) == ([20], {})
+
+
+def test_what_the_loaded_tables_show_of_a_hold_is_not_done_to_it_a_second_time():
+    sale = Sale()
+    sale.answer("ann", Want(seats=("A-1", "A-2"), areas={"floor": 3}))
+    ann, before = sale.hold_of("ann"), snapshot(sale.memory)
+    sale.memory.reflected = frozenset({1, 2})
+    part = Fact(1, "released", ann, '{"seats":[0],"areas":[[0,1]]}')
+    decided = sale.batch(facts=[part, Fact(2, "extended", ann, '{"by_us":60000000}')])
+    assert (decided.freed_by_fact, decided.extended) == ([], [])
+    after = snapshot(sale.memory)
+    assert {slot for slot in before if before[slot] != after[slot]} == {"batch_no", "reflected"}
+
+
+def test_a_hold_has_more_than_is_given_back():
+    memory_hold = Hold("ann", (1, 2), ((0, 3),), START)
+    for part in (Hold("ann", (3,), (), 0), Hold("ann", (), ((0, 4),), 0), Hold("ann", (1, 2), ((0, 3),), 0)):
+        with pytest.raises(AssertionError):
+            memory_hold.without(part)
 
 
 def test_a_hold_put_into_memory_by_loading_runs_out_like_one_that_was_decided():

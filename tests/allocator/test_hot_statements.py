@@ -68,6 +68,8 @@ def plan_of(conn: psycopg.Connection[Any], statement: str) -> str:
         (sql.FREE_HOLD_SEATS, {"hold_seat_pkey"}),
         (sql.FREE_HOLD_AREAS, {"hold_area_pkey"}),
         (sql.EXPIRE_HOLDS, {"hold_pkey"}),
+        (sql.MOVE_HOLDS, {"hold_pkey"}),
+        (sql.CARRY_EXTENSIONS, {"hold_pkey"}),
         (sql.MOVE_AREAS, {"area_pkey"}),
         (sql.KNOWN_KEYS, {"ledger_key"}),
         (sql.LAST_HASH, {"ledger_batch_pkey"}),

@@ -30,6 +30,10 @@ def test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change():
     Overlay(memory).set_policy(Policy(EventState.PAUSED, paused_at=Micros(50)))
     before = snapshot(memory)
     overlay = Overlay(memory)
+    overlay.extend(HoldId(1), 40)
+    overlay.free_some(HoldId(1), (1,), ((0, 1),))
+    overlay.extend(HoldId(1), 500)
+    overlay.extend(HoldId(3), 7)
     overlay.free(HoldId(1))
     overlay.claim(HoldId(4), Hold("dan", (1, 2), ((0, 3),), 400))
     overlay.settle(HoldId(2))
@@ -42,6 +46,33 @@ def test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change():
     assert memory.due(10_000) is not None
     overlay.discard()
     assert snapshot(memory) == before
+
+
+def test_an_extended_hold_is_due_at_its_new_time_and_nothing_is_left_of_the_old():
+    memory = memory_with((1, Hold("ann", (0,), (), 100)), (2, Hold("bob", (1,), (), 150)))
+    Overlay(memory).extend(HoldId(1), 100)
+    assert memory.due(149) is None
+    assert memory.due(150) == 2
+    Overlay(memory).free(HoldId(2))
+    assert (memory.due(199), memory.due(200)) == (None, 1)
+
+
+def test_a_part_given_back_is_free_and_no_longer_counts_and_the_rest_stays():
+    memory = memory_with((1, Hold("ann", (0, 1), ((0, 2),), 100)))
+    freed = Overlay(memory).free_some(HoldId(1), (1,), ((0, 2),))
+    assert freed is not None
+    assert (freed.seats, freed.areas, freed.quantity) == ((1,), ((0, 2),), 3)
+    assert memory.hold_of[:2] == [1, 0]
+    assert (memory.areas_free, memory.count_by_buyer) == ([20], {"ann": 1})
+    assert (memory.holds[HoldId(1)].seats, memory.holds[HoldId(1)].areas) == ((0,), ())
+    assert memory.due(100) == 1
+
+
+def test_what_is_not_active_is_neither_extended_nor_given_back_in_part():
+    memory = memory_with()
+    overlay = Overlay(memory)
+    assert overlay.extend(HoldId(1), 5) is None
+    assert overlay.free_some(HoldId(1), (0,), ()) is None
 
 
 def test_a_kept_batch_is_memory_with_its_number_and_time():

@@ -25,6 +25,7 @@ from tests.allocator.house import (
     seats,
     snapshot,
 )
+from tests.allocator.test_contradictions import before_it_is_written
 
 TABLES = (
     "seat",
@@ -93,6 +94,21 @@ def give_back(owner: Owner) -> None:
     owner.settle_down()
 
 
+def give_some_back(owner: Owner) -> None:
+    owner.release_some("ann", (0,), 2)
+    owner.settle_down()
+
+
+def extend(owner: Owner) -> None:
+    owner.extend("ann")
+    owner.settle_down()
+
+
+def move(owner: Owner) -> None:
+    want = Want(seats=("A-2", "A-5"), areas={"floor": 1}, move=str(owner.hold_of("ann")))
+    assert owner.outcomes(entry("ann", "r2", want)) == ["held"]
+
+
 def claim(owner: Owner) -> None:
     assert owner.outcomes(entry("eve", "r1", Want(seats=("A-4",), areas={"floor": 1}))) == ["held"]
 
@@ -111,7 +127,9 @@ def new_rules(owner: Owner) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [claim, expire, pay, give_back, pause_and_resume, new_rules], ids=lambda change: change.__name__
+    "change",
+    [claim, expire, pay, give_back, give_some_back, extend, move, pause_and_resume, new_rules],
+    ids=lambda change: change.__name__,
 )
 def test_what_happens_in_one_event_changes_no_row_of_another(twins: Twins, change: Callable[[Owner], None]):
     before = twins.rows_of_other()
@@ -138,6 +156,30 @@ def test_a_hold_that_the_table_gives_longer_does_not_run_out_with_its_namesake(t
         "SELECT state FROM hold WHERE event_id = %s AND buyer = 'ann'", twins.one.event_id
     )
     assert states == [("active",)]
+
+
+def test_a_hold_is_moved_with_its_own_end_and_not_with_its_namesakes(twins: Twins, monkeypatch):
+    """Each has a hold of the same number, buyer and end; then one is extended in the moment it is moved."""
+    one, other = twins.one, twins.other
+    one.query_nothing("UPDATE hold SET expires_at = (SELECT max(expires_at) FROM hold)")
+    one.reload()
+    before_it_is_written(monkeypatch, lambda: one.extend("ann"))
+    move(one)
+    ends = "SELECT DISTINCT expires_at FROM hold WHERE buyer = 'ann' AND event_id = %s"
+    assert len(one.query(ends, one.event_id)) == 1
+    assert one.query(ends, one.event_id) != one.query(ends, other.event_id)
+
+
+def test_extensions_are_carried_over_within_an_event(twins: Twins):
+    """The hold that is new in one has a namesake that is new in the other."""
+    twins.other.extend("ann")
+    claim(twins.other)
+    twins.one.release("bob")
+    twins.one.extend("ann")
+    move(twins.one)
+    new = "SELECT extensions FROM hold WHERE hold_id = %s ORDER BY event_id"
+    assert twins.one.hold_of("ann") == twins.other.hold_of("eve")
+    assert twins.one.query(new, twins.one.hold_of("ann")) == [(1,), (0,)]
 
 
 def test_memory_is_loaded_from_its_own_event(twins: Twins):

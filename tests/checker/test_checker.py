@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.checker import judge
-from bench.evidence import AreaRow, Ask, Batch, Change, HoldOp, LedgerRow, Seen, Truth
+from bench.evidence import AreaRow, Ask, Batch, Change, HoldOp, HoldRow, LedgerRow, Seen, Truth
 from store.plan import Block
 from tests.checker import sale
 from tests.checker.judged import judged, of_buyer, of_kind, replaced
@@ -36,6 +36,60 @@ def test_facts_the_allocator_has_not_consumed_yet_explain_the_tables():
         seen[4].hold_ops.append(HoldOp("release", str(EVE), 1, 2, "released"))
 
     assert judged(release_eve) == []
+
+
+def test_a_seat_given_back_in_part_and_a_hold_that_was_moved_may_go_to_the_next():
+    """cem gives s2 back, keeps the floor, and pays; fay gets s2; eve moves to s3, and gil gets s1."""
+
+    def live_on(truth, seen):
+        fay, moved, gil = (5 << 16 | 1, 5 << 16 | 2, 5 << 16 | 3)
+        body = '{"seats":[1],"areas":[[0,1]]}'
+        given_back = f'{{"fact":3,"hold":"{CEM}","body":{body}}}'
+        truth.ledger[6] = LEDGER[6]._replace(input=given_back, outcome="released")
+        paid = LEDGER[6]._replace(batch_no=5, input=f'{{"fact":4,"hold":"{CEM}","body":null}}')
+        news = [
+            request((5, 1), "500-0", "fay", seat_want("s2"), "held", held(fay, '"s2"')),
+            request((5, 2), "500-1", "eve", f'{{"seats":["s3"],"move":"{EVE}"}}', "held",
+                    held(moved, '"s3"')[:-1] + f',"moved":"{EVE}"}}')._replace(request_id="r2"),
+            request((5, 3), "500-2", "gil", seat_want("s1"), "held", held(gil, '"s1"')),
+        ]  # fmt: skip
+        truth.ledger += [paid, *news]
+        truth.batches.append(Batch(5, 1, 50, "500-2", 4))
+        truth.cursor_batch_no, truth.cursor_arrival = 5, "500-2"
+        truth.seats = [(0, "held", gil), (1, "held", fay), (2, "held", moved), (3, "available", None)]
+        truth.areas = [AreaRow(0, 3, 0, 1, 0)]
+        truth.holds[1] = truth.holds[1]._replace(quantity=1)
+        truth.holds[3] = truth.holds[3]._replace(state="released")
+        truth.holds += [HoldRow(fay, "fay", "r1", "active", 1), HoldRow(moved, "eve", "r2", "active", 1)]
+        truth.holds.append(HoldRow(gil, "gil", "r1", "active", 1))
+        truth.hold_seats = [(0, gil), (1, fay), (2, moved)]
+        truth.hold_areas = [(CEM, 0, 1)]
+        truth.history[4] = Change(1, 4, "available", CEM, "buyer")
+        truth.history += [
+            Change(1, 7, "held", fay, "allocator"), Change(0, 8, "available", EVE, "buyer"),
+            Change(2, 8, "held", moved, "allocator"), Change(0, 8, "held", gil, "allocator"),
+        ]  # fmt: skip
+        seen += [Seen(row.buyer, [asked(row, 500)]) for row in news]
+        seen[5].asks.clear()  # fay was not refused at the gate in this story
+
+    assert judged(live_on) == []
+
+
+@pytest.mark.parametrize("body", ['{"seats":[0]}', '{"areas":[[0,3]]}'])
+def test_what_a_hold_had_not_cannot_have_been_given_back(body):
+    def give_back(truth, seen):
+        given_back = f'{{"fact":2,"hold":"{CEM}","body":{body}}}'
+        truth.ledger[6] = LEDGER[6]._replace(input=given_back, outcome="released")
+
+    assert "gave back" in of_kind(judged(give_back), "unexplained")
+
+
+def test_somebody_elses_hold_cannot_have_been_moved():
+    def move(truth, seen):
+        row = LEDGER[8]._replace(result=held(EVE, '"s1"')[:-1] + f',"moved":"{CEM}"}}')
+        truth.ledger[8] = row
+
+    assert "not its buyer's" in of_kind(judged(move), "unexplained")
 
 
 # --- oversold ---

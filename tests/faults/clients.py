@@ -237,7 +237,8 @@ class Buyer:
             ask.accepted.append((now, head.arrival))
         elif head.type == "hold" or head.hold:
             for op in self.seen.hold_ops:
-                if op.hold == head.hold and not op.answered_ns:
+                # a hold that is active is one that ends soon: no answer to what is done here
+                if op.hold == head.hold and not op.answered_ns and head.state != "active":
                     op.answered_ns, op.state, op.error = now, head.state, head.code
         elif head.type == "event":
             self.event_states.append(head.state)

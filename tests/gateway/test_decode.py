@@ -25,6 +25,7 @@ BODIES = st.fixed_dictionaries(
         | st.fixed_dictionaries({}, optional={"quantity": QUANTITIES, "section": NAMES, "row": NAMES}),
         "areas": st.dictionaries(st.text(max_size=2), QUANTITIES, max_size=3) | st.none(),
         "price": st.just(1),
+        "move": st.sampled_from(["1", "0", "9" * 19, "9" * 20, "1\n", "x", 1, None]),
     },
 )
 

@@ -39,6 +39,7 @@ def test_a_seat_nobody_knows_is_left_to_the_decision(seats):
         (Want(("a",), None, {"floor": 1}), False, 0, False),
         (Want((), Best(1)), False, 0, False),
         (Want(seats=("a",), up_to=True), False, 0, False),
+        (Want(seats=("a",), move="7"), False, 0, False),
         (Want(seats=("a",), fallbacks=(Choice(best=Best(1)),)), False, 0, False),
     ],
 )

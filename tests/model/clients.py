@@ -67,11 +67,11 @@ class Socket:
     def send(self, frame: object) -> None:
         self._connection.send(json.dumps(frame))
 
-    def receive(self) -> Any:
-        """The next frame but for news of the event's state, which may come at any time."""
+    def receive(self, *, holds: bool = False) -> Any:
+        """The next frame but for news of the event's state and of holds, which may come at any time."""
         while True:
             frame = json.loads(self._connection.recv(timeout=WITHIN_SECONDS))
-            if frame["type"] != "event":
+            if frame["type"] != "event" and (holds or frame["type"] != "hold"):
                 return frame
 
     def request(self, request_id: str, want: Want, *, again: bool, paused: bool) -> Answer:
@@ -110,10 +110,14 @@ class Socket:
 
     def change(self, word: str, hold_id: str) -> Answer:
         """`release` or `confirm`."""
+        fence = f"fence-{next(_fences)}"
+        self.send({"type": "resume", "ids": [fence]})
+        while self.receive().get("id") != fence:  # before it: what the buyer did with holds elsewhere
+            pass
         self.send({"type": word, "hold": hold_id})
-        frame = self.receive()
-        while frame["type"] == "accepted":
-            frame = self.receive()
+        frame = self.receive(holds=True)
+        while frame["type"] == "accepted" or "ends_soon" in frame:
+            frame = self.receive(holds=True)
         assert frame["hold"] == hold_id, frame
         return ("hold", frame["state"]) if frame["type"] == "hold" else ("error", frame["code"])
 

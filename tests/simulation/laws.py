@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from allocator.decide import NO_SUCH_HOLD
 from allocator.follow import decode_fact
 from allocator.memory import Memory
 from allocator.replay import Batch, decide_again
@@ -211,7 +212,10 @@ def truth_of(sale: OnSale) -> Truth:
         ],
         cursor_batch_no=cursor.batch_no,
         cursor_arrival=cursor.arrival,
-        facts=[(fact.kind, fact.hold_id) for fact in rows["fact"].values()],
+        facts=[
+            ("released_some" if fact.kind == "released" and fact.body != "null" else fact.kind, fact.hold_id)
+            for fact in rows["fact"].values()
+        ],
     )
 
 
@@ -304,5 +308,8 @@ def counted(sale: OnSale) -> Counter[str]:
         if row.kind == "request":
             counters[str(row.outcome)] += 1
             counters["alert_invalid"] += row.result == '{"reason":"undecidable"}'
+            counters["moved"] += '"moved":' in row.result
+            counters["kept"] += '"kept":' in row.result
+            counters["no_such_hold"] += row.result == NO_SUCH_HOLD
             counters["unreadable"] += row.result == '{"reason":"unreadable"}'
     return counters

@@ -7,15 +7,16 @@ from functools import partial
 from typing import Any
 
 import psycopg
+from msgspec.structs import replace
 
 from bench.evidence import Ask, HoldOp, Seen, read_frame
 from gateway.problems import KeyReused
-from store import audit, blocks, events, holds
+from store import audit, blocks, events, hold_parts, holds
 from store.errors import OnsaleError, Refused, Unavailable
 from store.lookups import Decided
 from store.plan import Plan
 from store.wire import canonical_want
-from store.words import Best, Choice, EventState, Want
+from store.words import Best, Choice, EventState, HoldState, Want
 from tests.simulation.gateways import EVENT, Gateway
 from tests.simulation.postgres import ONE, Database
 from tests.simulation.statements import AsyncConnection, Connection, run_at_once
@@ -157,7 +158,7 @@ class Client:
             return
         ask.decisions.append((self.world.now_us * 1000, frame))
         if self.waiting.pop(told.id, None) is not None and told.outcome == "held":
-            self.people.has_hold(self, int(told.result["hold"]))
+            self.people.has_hold(self, told.result)
 
     def accepted(self, request_id: str, arrival: str) -> None:
         ask = self.asks.get(request_id)
@@ -237,7 +238,7 @@ class People:
         request_id = f"r{self.requests}"
         client = Client(self, buyer, gateway)
         self.clients.append(client)
-        want = canonical_want(self._want())
+        want = canonical_want(self._moved(buyer, self._want()))
         world.note(buyer, f"asks {request_id} for {want.decode()} at {gateway.name}")
         client.ask(request_id, want)
 
@@ -267,13 +268,29 @@ class People:
             return Want((random.choice(self.guids),), Best(random.randint(1, 2)), {plan.areas[0].guid: 1})
         return Want(seats=(random.choice(("nowhere", self.guids[0])),))
 
+    def _moved(self, buyer: str, want: Want) -> Want:
+        """The want; or to have it instead of a hold, mostly one of the buyer's own."""
+        if not self.world.chance(0.15):
+            return want
+        holds = self.database.rows["hold"]
+        mine = [no for no, row in holds.items() if row.buyer == buyer and row.state == "active"]
+        among = mine if mine and self.world.chance(0.9) else list(holds)
+        return replace(want, move=str(self.world.random.choice(among))) if among else want
+
     # --- holds ---
 
-    def has_hold(self, client: Client, hold_id: int) -> None:
-        """Pays, gives back, or lets it run out; now and then somebody else tries."""
-        random = self.world.random
+    def has_hold(self, client: Client, held: dict[str, Any]) -> None:
+        """Pays, gives back, or lets it run out; now and then somebody else tries. Before that some extend
+        it or give some of it back, once or twice.
+        """
+        random, hold_id = self.world.random, int(held["hold"])
         if self.world.calm:
             return
+        while self.world.chance(0.3):
+            change = random.choice(("extend", "release_some"))
+            seconds, ends = random.uniform(0.01, 9.0), held["expires_at"]
+            named = self._some_of(held) if change == "release_some" else ((), {})
+            self.world.after(seconds, partial(self._at_desk, client, hold_id, change, (ends, *named)))
         drawn = random.random()
         if drawn < 0.6:
             change = "confirm" if drawn < 0.25 else "release"
@@ -283,22 +300,30 @@ class People:
             other = random.choice(self.clients)
             self.world.after(random.uniform(0.0, 2.0), lambda: self._at_desk(other, hold_id, "release"))
 
-    def _at_desk(self, client: Client, hold_id: int, change: str) -> None:
+    def _some_of(self, held: dict[str, Any]) -> tuple[list[int], dict[int, int]]:
+        """A seat or a place of a hold, or one of each; now and then one that it has not."""
+        random, plan = self.world.random, self.plan
+        seats = [self.guids.index(guid) for guid in held["seats"]] or [0]
+        places = {area.guid: number for number, area in enumerate(plan.areas)}
+        areas = {places[guid]: random.randint(1, count) for guid, count in held["areas"].items()}
+        kind = random.randrange(3)
+        return ([random.choice(seats)] if kind != 1 or not areas else []), (areas if kind else {})
+
+    def _at_desk(self, client: Client, hold_id: int, change: str, given: tuple[Any, ...] = ()) -> None:
         if self.world.calm:
             return
         self.desks += 1
         op = HoldOp(change, str(hold_id), self.world.now_us * 1000)
         client.seen.hold_ops.append(op)
         host = Host(self.world, f"desk {self.desks}")
-        host.start(f"{client.buyer} at desk {self.desks}", lambda process: self._serve(process, client, op))
+        at = f"{client.buyer} at desk {self.desks}"
+        host.start(at, lambda process: self._serve(process, client, op, given))
 
-    def _serve(self, process: Process, client: Client, op: HoldOp) -> None:
-        work: Any = holds.confirm if op.op == "confirm" else holds.release
+    def _serve(self, process: Process, client: Client, op: HoldOp, given: tuple[Any, ...]) -> None:
         try:
             connection = Connection(self.database.connect(process))
-            state = run_at_once(work(AsyncConnection(connection), 1, int(op.hold), client.buyer))
+            op.state = str(run_at_once(self._work(connection, client.buyer, op, given)))
             connection.close()
-            op.state = str(state)
             self.world.counters[op.op] += 1
         except Refused as error:
             op.error = error.code
@@ -308,6 +333,17 @@ class People:
         op.answered_ns = self.world.now_us * 1000
         if self.world.chance(0.8):
             self.stream.poke()
+
+    async def _work(self, connection: Any, buyer: str, op: HoldOp, given: tuple[Any, ...]) -> HoldState:
+        own: Any = AsyncConnection(connection)
+        hold_id = int(op.hold)
+        if op.op == "extend":
+            times = self.world.random.choice((1, 2))
+            return (await holds.extend(own, 1, hold_id, buyer, given[0], times=times)).state
+        if op.op == "release_some":
+            numbers = {guid: number for number, guid in enumerate(self.guids)}
+            return (await hold_parts.release_some(own, 1, hold_id, buyer, numbers, *given[1:])).state
+        return await (holds.confirm if op.op == "confirm" else holds.release)(own, 1, hold_id, buyer)
 
     # --- operators ---
 

@@ -28,6 +28,7 @@ class HoldRow(NamedTuple):
     state: str
     quantity: int
     expires_at: int
+    extensions: int = 0
 
 
 class AreaRow(NamedTuple):
@@ -42,6 +43,8 @@ class EventRow(NamedTuple):
     paused_at: int | None
     hold_ttl_seconds: int
     seats_per_buyer_max: int
+    extensions_max: int = 1
+    extension_seconds: int = 120
 
 
 class CursorRow(NamedTuple):

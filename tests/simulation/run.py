@@ -105,6 +105,9 @@ class OnSale:
         random = world.random
         self.layout = layout_of(random.randint(2, 5), random.randint(6, 8), random.randint(0, 2))
         event = EventRow("open", None, random.choice((2, 5, 8)), random.choice((2, 4, 9)))
+        event = event._replace(
+            extensions_max=random.choice((0, 1, 3)), extension_seconds=random.choice((1, 4))
+        )
         self.database = Database(world, self.layout.plan, event)
         body = msgspec.json.encode(policy_of(event)).decode()
         self.database.rows["fact"][self.database.next_fact()] = FactRow("policy", None, body)

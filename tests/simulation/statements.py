@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from allocator import follow, lease
-from store import audit, blocks, events, holds
+from store import audit, blocks, events, hold_parts, holds
 from store.words import EventState
 from tests.simulation.load import policy_of
 from tests.simulation.postgres import ONE, AreaRow, CursorRow, EventRow, FactRow, HoldRow, LeaseRow, Session
@@ -157,9 +157,99 @@ def _seats_decided(session: Session, values: Mapping[str, Any]) -> Rows:
     return [] if row is None else [(row.result,)]
 
 
+def _extend(session: Session, values: Mapping[str, Any]) -> Rows:
+    event: EventRow = session.get("event", ONE)
+    now = session.database.clock() if event.paused_at is None else event.paused_at
+
+    def may() -> HoldRow | None:
+        row: HoldRow | None = session.get("hold", values["hold"])
+        good = (
+            row is not None
+            and row.buyer == values["buyer"]
+            and row.state == "active"
+            and row.expires_at > now
+            and row.extensions < event.extensions_max
+            and row.expires_at // 1000 == values["ends"]
+        )
+        return row if good else None
+
+    if may() is None:
+        return []
+    session.lock("hold", values["hold"], 1.0)
+    row = may()
+    if row is None:
+        return []
+    by_us = event.extension_seconds * values["times"] * 1_000_000
+    later = row._replace(extensions=row.extensions + 1, expires_at=row.expires_at + by_us)
+    session.put("hold", values["hold"], later)
+    return [(by_us,)]
+
+
+def _read_hold_now(session: Session, values: Mapping[str, Any]) -> Rows:
+    row: HoldRow | None = session.get("hold", values["hold"])
+    if row is None or row.buyer != values["buyer"]:
+        return []
+    event: EventRow = session.get("event", ONE)
+    now = session.database.clock() if event.paused_at is None else event.paused_at
+    left = max(event.extensions_max - row.extensions, 0)
+    return [(row.state, row.expires_at, row.quantity, left, row.expires_at > now)]
+
+
+def _keep_fewer(session: Session, values: Mapping[str, Any]) -> Rows:
+    def may() -> HoldRow | None:
+        row: HoldRow | None = session.get("hold", values["hold"])
+        good = (
+            row is not None
+            and row.buyer == values["buyer"]
+            and row.state == "active"
+            and row.quantity > values["count"]
+            and values["of"] in (None, row.quantity)
+        )
+        return row if good else None
+
+    if may() is None:
+        return []
+    session.lock("hold", values["hold"], 1.0)
+    row = may()
+    if row is None:
+        return []
+    session.put("hold", values["hold"], row._replace(quantity=row.quantity - values["count"]))
+    return [(row.quantity - values["count"],)]
+
+
+def _give_places(session: Session, values: Mapping[str, Any]) -> Rows:
+    moved: Rows = []
+    for area, count in zip(values["areas"], values["places"], strict=True):
+        key = (values["hold"], area)
+        session.lock("hold_area", key, 1.0)
+        kept = session.get("hold_area", key)
+        if kept is not None and kept >= count:
+            session.put("hold_area", key, kept - count or None)
+            row: AreaRow = session.get("area", area)
+            session.put("area", area, row._replace(held=row.held - count))
+            moved.append((area,))
+    return moved
+
+
+def _kept_seats(session: Session, values: Mapping[str, Any]) -> Rows:
+    return [(seat,) for seat in sorted(values["among"]) if session.get("hold_seat", seat) == values["hold"]]
+
+
+def _kept_places(session: Session, values: Mapping[str, Any]) -> Rows:
+    return list(_places(session, values["hold"]))
+
+
 def _lock_seats(session: Session, values: Mapping[str, Any]) -> Rows:
+    return _lock(session, values, sorted(session.database.rows["hold_seat"]))
+
+
+def _lock_seats_among(session: Session, values: Mapping[str, Any]) -> Rows:
+    return _lock(session, values, sorted(values["among"]))
+
+
+def _lock(session: Session, values: Mapping[str, Any], seats: Sequence[int]) -> Rows:
     hold_id, found = values["hold"], []
-    for seat in sorted(session.database.rows["hold_seat"]):
+    for seat in seats:
         if session.get("hold_seat", seat) == hold_id:
             session.lock("seat", seat, 1.0)
             if session.get("seat", seat) == ("held", hold_id):
@@ -228,7 +318,7 @@ def _free_places(session: Session, values: Mapping[str, Any]) -> Rows:
 
 def _insert_fact(session: Session, values: Mapping[str, Any]) -> Rows:
     fact = session.database.next_fact()
-    session.insert("fact", fact, FactRow(values["kind"], values["hold"], "null"))
+    session.insert("fact", fact, FactRow(values["kind"], values["hold"], values.get("body", "null")))
     return []
 
 
@@ -242,6 +332,7 @@ def _read_event(session: Session, _values: Any) -> Rows:
             1, "gala", "Gala", 1, EventState(row.state), None,
             None if row.paused_at is None else datetime.fromtimestamp(row.paused_at / 1e6, UTC),
             row.hold_ttl_seconds, row.seats_per_buyer_max, True, datetime.fromtimestamp(0, UTC),
+            row.extensions_max, row.extension_seconds,
         )
     ]  # fmt: skip
 
@@ -259,7 +350,7 @@ def _set_state(session: Session, values: Mapping[str, Any]) -> Rows:
 
 
 def _set_policy(session: Session, values: Sequence[Any]) -> Rows:
-    ttl, seats, _, _ = values
+    ttl, seats, *_ = values
     row: EventRow = session.get("event", ONE)
     row = row._replace(
         hold_ttl_seconds=row.hold_ttl_seconds if ttl is None else ttl,
@@ -392,7 +483,15 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     holds.GIVE_BACK: ("release", _give_back),
     holds.READ_HOLD: ("read hold", _read_hold),
     holds.SEATS_DECIDED: ("read decision", _seats_decided),
+    holds.EXTEND: ("extend", _extend),
+    holds.READ_HOLD_NOW: ("read hold now", _read_hold_now),
+    holds.INSERT_TELLING_FACT: ("insert fact", _insert_fact),
+    hold_parts.KEEP_FEWER: ("keep fewer", _keep_fewer),
+    hold_parts.GIVE_PLACES: ("give places", _give_places),
+    hold_parts.KEPT_SEATS: ("kept seats", _kept_seats),
+    hold_parts.KEPT_PLACES: ("kept places", _kept_places),
     holds.LOCK_SEATS.format(among=""): ("lock seats", _lock_seats),
+    holds.LOCK_SEATS.format(among=holds.AMONG): ("lock seats", _lock_seats_among),
     holds.SELL_SEATS: ("sell seats", _sell_seats),
     holds.FREE_SEATS: ("free seats", _free_seats),
     holds.FREE_HOLD_SEATS: ("free hold seats", _free_hold_seats),

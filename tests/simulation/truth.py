@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 from psycopg import errors as pg
 
-from allocator.decide import CODE_VERSION, EXPIRIES_PER_BATCH_MAX, Claim, Decided, Fact, Row
+from allocator.decide import CODE_VERSION, EXPIRIES_PER_BATCH_MAX, Claim, Decided, Fact, Moved, Row
 from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.memory import Hold, Memory
@@ -127,11 +127,12 @@ class VirtualTruth:
             session.step(f"end ledger of batch {batch_no}")
             head = (batch_no, self._owned.epoch, begun.batch_time, str(arrival), CODE_VERSION, digests)
             self._next_hash = batch_hash(self._hash_of(batch_no - 1), *head)
-            if decided.expired or decided.claims:
+            if decided.expired or decided.claims or decided.moved:
                 session.step(f"write seats: {len(decided.expired)} expired, {len(decided.claims)} claimed")
                 self._maybe_refuse()
-                expected += self._free(decided.expired, begun.batch_time)
+                expected += self._end(decided.expired, decided.moved, begun.batch_time)
                 expected += self._claim(decided.claims)
+                expected += self._carry(decided.moved)
             session.insert("ledger_batch", batch_no, BatchRow(*head[1:], self._next_hash))
             self.check_counts(expected)
         except _MAY_RETRY as error:
@@ -166,12 +167,44 @@ class VirtualTruth:
             self._world.counters["serialization_failure"] += 1
             raise pg.SerializationFailure("could not serialize access")
 
-    def _free(self, expired: Sequence[tuple[HoldId, Hold]], now: int) -> list[Counted]:
-        """EXPIRE_HOLDS, FREE_SEATS, FREE_HOLD_SEATS, FREE_HOLD_AREAS, MOVE_AREAS."""
-        if not expired:
-            return []
+    def _end(self, expired: Sequence[tuple[HoldId, Hold]], moved: Sequence[Moved], now: int) -> list[Counted]:
+        """EXPIRE_HOLDS, MOVE_HOLDS, and what frees what they have."""
+        counted = [*self._expire(expired, now), *self._leave(moved)]
+        return counted + self._free(
+            [(hold_id, hold, "expiry") for hold_id, hold in expired]
+            + [(old.hold_id, old.hold, "buyer") for old in moved]
+        )
+
+    def _leave(self, moved: Sequence[Moved]) -> list[Counted]:
+        """MOVE_HOLDS."""
+        session, holds = self._session, 0
+
+        def leaves(old: Moved) -> HoldRow | None:
+            row: HoldRow | None = session.get("hold", old.hold_id)
+            same = row is not None and row.buyer == old.hold.buyer and row.expires_at == old.hold.expires_at
+            return row if same and row is not None and row.state == "active" else None
+
+        for old in sorted(moved, key=lambda old: old.hold_id):
+            if leaves(old) is not None:
+                session.lock("hold", old.hold_id)
+                row = leaves(old)
+                if row is not None:
+                    session.put("hold", old.hold_id, row._replace(state="released"))
+                    holds += 1
+        return [(holds, len(moved), "holds that are moved")]
+
+    def _carry(self, moved: Sequence[Moved]) -> list[Counted]:
+        """CARRY_EXTENSIONS."""
         session = self._session
-        holds = seats = kept = areas = 0
+        for old in moved:
+            row = session.get("hold", old.to)
+            before = session.get("hold", old.hold_id)
+            session.put("hold", old.to, row._replace(extensions=before.extensions))
+        return []
+
+    def _expire(self, expired: Sequence[tuple[HoldId, Hold]], now: int) -> list[Counted]:
+        """EXPIRE_HOLDS."""
+        session, holds = self._session, 0
         for hold_id, _ in sorted(expired, key=lambda pair: pair[0]):
             row: HoldRow | None = session.get("hold", hold_id)
             if row is not None and row.state == "active":
@@ -180,27 +213,32 @@ class VirtualTruth:
                 if row is not None and row.state == "active" and row.expires_at <= now:
                     session.put("hold", hold_id, row._replace(state="expired"))
                     holds += 1
-        pairs = [(seat, hold_id) for hold_id, hold in expired for seat in hold.seats]
-        for seat, hold_id in pairs:
+        return [(holds, len(expired), "holds that ran out")]
+
+    def _free(self, ended: Sequence[tuple[HoldId, Hold, str]]) -> list[Counted]:
+        """FREE_SEATS, FREE_HOLD_SEATS, FREE_HOLD_AREAS, MOVE_AREAS; each hold with who ended it."""
+        session = self._session
+        seats = kept = areas = 0
+        pairs = sorted((seat, hold_id, by) for hold_id, hold, by in ended for seat in hold.seats)
+        for seat, hold_id, by in pairs:
             session.lock("seat", seat)
             if session.get("seat", seat) == ("held", hold_id):
                 session.put("seat", seat, ("available", None))
-                session.remember(seat, "available", hold_id, "expiry")
+                session.remember(seat, "available", hold_id, by)
                 seats += 1
-        for seat, hold_id in pairs:
+        for seat, hold_id, _ in pairs:
             session.lock("hold_seat", seat)
             if session.get("hold_seat", seat) == hold_id:
                 session.put("hold_seat", seat, None)
                 kept += 1
-        places = [(hold_id, area, count) for hold_id, hold in expired for area, count in hold.areas]
-        for hold_id, area, _ in places:
+        places = [(hold_id, area, count) for hold_id, hold, _ in ended for area, count in hold.areas]
+        for hold_id, area, count in places:
             session.lock("hold_area", (hold_id, area))
-            if session.get("hold_area", (hold_id, area)) is not None:
+            if session.get("hold_area", (hold_id, area)) == count:
                 session.put("hold_area", (hold_id, area), None)
                 areas += 1
         return [
-            (holds, len(expired), "holds that ran out"),
-            (seats, len(pairs), "seats of holds that ran out"),
+            (seats, len(pairs), "seats of holds that ended"),
             (kept, len(pairs), "hold_seat rows"),
             (areas, len(places), "hold_area rows"),
             self._move_areas([(area, -count) for _, area, count in places]),

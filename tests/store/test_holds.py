@@ -226,7 +226,7 @@ def test_a_lock_held_for_long_is_waited_for_a_bounded_time(conn, event, monkeypa
 
 def test_seats_are_found_by_key_where_the_plan_is_known(conn, event):
     plan = conn.execute(
-        "EXPLAIN (FORMAT TEXT) " + holds.LOCK_SEATS.format(among=holds._AMONG),
+        "EXPLAIN (FORMAT TEXT) " + holds.LOCK_SEATS.format(among=holds.AMONG),
         {"event": event, "hold": HOLD, "among": [3, 4]},
     ).fetchall()
     assert not any("Seq Scan on seat" in line for (line,) in plan), plan

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSON
 
-revision = "0002_operators_blocks"
+revision = "0002"
 down_revision = "0001"
 branch_labels = None
 depends_on = None

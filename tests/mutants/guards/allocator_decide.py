@@ -15,9 +15,81 @@ decide = In("allocator/decide.py")
 choosing = In("allocator/choosing.py")
 seating = In("allocator/seating.py")
 memory = In("allocator/memory.py")
+MOVING = "tests/allocator/test_moving.py"
+CHANGES = "tests/allocator/test_hold_changes.py"
 NO_TRACE = f"{MEMORY}::test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change"
 
 MUTANTS: list[Mutant] = [
+    decide(
+        Kind.CONDITION,
+        "only the holder moves a hold",
+        " or old.buyer != buyer or old.expires_at",
+        " or old.expires_at",
+        f"{MOVING}::test_only_a_hold_of_ones_own_that_runs_can_be_moved_and_no_more_is_told",
+    ),
+    decide(
+        Kind.EXPIRY,
+        "a hold that ran out is not moved",
+        " or old.expires_at <= batch_time or too_new:",
+        " or too_new:",
+        f"{MOVING}::test_only_a_hold_of_ones_own_that_runs_can_be_moved_and_no_more_is_told",
+    ),
+    decide(
+        Kind.CONDITION,
+        "a hold that the batch itself gave is not moved",
+        " or old.expires_at <= batch_time or too_new:",
+        " or old.expires_at <= batch_time:",
+        f"{MOVING}::test_a_hold_can_be_moved_once_in_a_batch_and_none_that_the_batch_itself_gave",
+    ),
+    decide(
+        Kind.EXPIRY,
+        "moving a hold gives no more time",
+        "found[1].areas, old.expires_at)",
+        "found[1].areas, old.expires_at + 1_000_000)",
+        f"{MOVING}::test_the_new_hold_ends_when_the_old_one_would_have_and_the_old_seats_are_free",
+    ),
+    decide(
+        Kind.BOUND,
+        "what is moved does not count against the limit, and no more than that",
+        "memory.count_by_buyer.get(buyer, 0) + old.quantity\n",
+        "memory.count_by_buyer.get(buyer, 0) + old.quantity + 1\n",
+        f"{MOVING}::test_a_move_to_what_cannot_be_had_leaves_everything_as_it_was_and_says_so",
+    ),
+    In("allocator/follow.py")(
+        Kind.REPLAY,
+        "a standby notices a move of a hold that it does not know",
+        '            assert moved is not None, "a hold that was moved was active"\n',
+        "            if moved is None:\n                return\n",
+        "tests/allocator/test_moving_for_real.py::test_a_standby_that_does_not_know_the_old_hold_says_so",
+    ),
+    memory(
+        Kind.OVERLAY,
+        "a discarded batch takes an extension back",
+        "            self._extended.append((hold, by_us))\n            hold.expires_at += by_us\n",
+        "            hold.expires_at += by_us\n",
+        NO_TRACE,
+    ),
+    memory(
+        Kind.OVERLAY,
+        "a discarded batch puts back what was given back in part",
+        "        self._holds.append((hold_id, hold))\n        memory.holds[hold_id] = hold.without(freed)\n",
+        "        memory.holds[hold_id] = hold.without(freed)\n",
+        NO_TRACE,
+    ),
+    memory(
+        Kind.EXPIRY,
+        "an extended hold is due at its new time",
+        "            heapq.heappush(self._memory.expiries, (hold.expires_at, hold_id))\n",
+        "",
+        f"{MEMORY}::test_an_extended_hold_is_due_at_its_new_time_and_nothing_is_left_of_the_old",
+    ),
+    choosing(
+        Kind.OVERLAY,
+        "what was counted free for a move is as it was afterwards",
+        "            memory.hold_of[seat] = hold_id\n        memory.seating.hide(hold.seats)\n",
+        "            memory.hold_of[seat] = hold_id\n",
+        f"{MOVING}::test_a_move_to_what_cannot_be_had_leaves_everything_as_it_was_and_says_so",
+    ),
     decide(
         Kind.FACTS,
         "facts come before requests",
@@ -37,8 +109,8 @@ MUTANTS: list[Mutant] = [
     decide(
         Kind.FACTS,
         "a paid hold keeps its seats",
-        "return overlay.settle(fact.hold_id) if fact.kind == FactKind.PAID else overlay.free(fact.hold_id)",
-        "return overlay.free(fact.hold_id)",
+        "    if fact.kind == FactKind.PAID:\n        return overlay.settle(fact.hold_id)\n",
+        "    if fact.kind == FactKind.PAID:\n        return overlay.free(fact.hold_id)\n",
         f"{DECIDE}::test_a_paid_hold_keeps_its_seats_and_what_it_counts",
     ),
     decide(
@@ -47,6 +119,14 @@ MUTANTS: list[Mutant] = [
         "extend=fact.fact_id not in memory.reflected",
         "extend=True",
         f"{DECIDE}::test_a_fact_that_the_loaded_tables_show_already_gives_no_time_back_a_second_time",
+    ),
+    decide(
+        Kind.FACTS,
+        "what the loaded tables show of a hold is not done to it again",
+        "    if fact.fact_id in memory.reflected:  # the",
+        "    if fact.fact_id < 0:  # the",
+        f"{DECIDE}::test_what_the_loaded_tables_show_of_a_hold_is_not_done_to_it_a_second_time",
+        f"{CHANGES}::test_memory_loaded_with_the_change_in_its_tables_does_not_make_it_again",
     ),
     decide(
         Kind.EXPIRY,
@@ -120,7 +200,7 @@ MUTANTS: list[Mutant] = [
         f"{SEATING}::test_fallbacks_are_decided_in_one_go_and_the_answer_says_which_it_was",
         f"{DECIDE}::test_any_history_is_decided_as_the_plain_reference_decides_it",
     ),
-    decide(
+    choosing(
         Kind.CONDITION,
         "the limit is told of where but for it more could be had",
         "if refusal is None or refusal.outcome is not Outcome.LIMIT_REACHED is chosen.outcome:",

@@ -11,6 +11,7 @@ CONTRADICT = "tests/allocator/test_contradictions.py"
 LOCKS = "tests/allocator/test_lock_order.py"
 RELIEVED = "tests/allocator/test_relieved.py"
 CROSSROADS = "tests/allocator/test_crossroads.py"
+MOVING = "tests/allocator/test_moving_for_real.py"
 TWO = "tests/allocator/test_two_events.py"
 OTHERS_ROWS = f"{TWO}::test_what_happens_in_one_event_changes_no_row_of_another"
 LOST = f"{LOOP}::test_an_owner_that_lost_the_event_writes_nothing_more"
@@ -154,9 +155,17 @@ MUTANTS: list[Mutant] = [
     sql(
         Kind.CONDITION,
         "hold_area rows of other events are not deleted",
-        "DELETE FROM hold_area WHERE event_id = %(event)s AND",
-        "DELETE FROM hold_area WHERE",
+        " WHERE hold_area.event_id = %(event)s AND hold_area.hold_id = was.hold_id",
+        " WHERE hold_area.hold_id = was.hold_id",
         OTHERS_ROWS,
+    ),
+    sql(
+        Kind.CONDITION,
+        "a hold_area row is deleted only with as many places as were decided",
+        "   AND hold_area.area_no = was.area_no AND hold_area.quantity = was.quantity\n",
+        "   AND hold_area.area_no = was.area_no\n",
+        "tests/allocator/test_hold_changes.py"
+        "::test_places_given_back_in_the_moment_a_hold_runs_out_are_counted_once",
     ),
     sql(
         Kind.CONDITION,
@@ -206,5 +215,62 @@ MUTANTS: list[Mutant] = [
         " WHERE event_id = %s AND owner = %s\n",
         " WHERE event_id = %s AND (owner = %s OR true)\n",
         f"{RELIEVED}::test_an_owner_that_was_relieved_and_asks_what_became_of_its_batch_disturbs_nobody",
+    ),
+    sql(
+        Kind.CONDITION,
+        "the table moves only the holder's own hold",
+        "hold.event_id = %(event)s AND hold.buyer = was.buyer AND hold.state",
+        "hold.event_id = %(event)s AND hold.state",
+        f"{MOVING}::test_the_table_moves_no_hold_of_somebody_else",
+    ),
+    sql(
+        Kind.CONDITION,
+        "only an active hold is moved",
+        "AND hold.buyer = was.buyer AND hold.state = 'active'\n",
+        "AND hold.buyer = was.buyer\n",
+        f"{MOVING}::test_a_hold_changed_in_the_moment_it_is_moved_is_moved_as_it_is_then_or_not_at_all",
+    ),
+    sql(
+        Kind.EXPIRY,
+        "a hold is moved only with the end that was decided",
+        "     AND hold.expires_at = to_timestamp(was.expires_at / 1000000.0)\n",
+        "",
+        f"{MOVING}::test_a_hold_changed_in_the_moment_it_is_moved_is_moved_as_it_is_then_or_not_at_all",
+        f"{MOVING}::test_a_hold_that_ran_out_in_the_table_alone_is_not_moved_on",
+    ),
+    sql(
+        Kind.CONDITION,
+        "only the event's own hold is moved",
+        "FROM leaving WHERE hold.event_id = %(event)s AND hold.hold_id = leaving.hold_id",
+        "FROM leaving WHERE hold.hold_id = leaving.hold_id",
+        OTHERS_ROWS,
+    ),
+    sql(
+        Kind.CONDITION,
+        "a hold of another event says nothing about one that is moved",
+        "   WHERE hold.event_id = %(event)s AND hold.buyer = was.buyer",
+        "   WHERE hold.buyer = was.buyer",
+        f"{TWO}::test_a_hold_is_moved_with_its_own_end_and_not_with_its_namesakes",
+    ),
+    sql(
+        Kind.BOUND,
+        "a hold that was moved has been extended as often as before",
+        "UPDATE hold SET extensions = old.extensions\n",
+        "UPDATE hold SET extensions = 0 * old.extensions\n",
+        f"{MOVING}::test_a_hold_that_was_moved_is_extended_no_more_often_than_one_that_was_not",
+    ),
+    sql(
+        Kind.CONDITION,
+        "extensions are carried over within the event",
+        " WHERE hold.event_id = %(event)s AND hold.hold_id = moved.new_id\n",
+        " WHERE hold.hold_id = moved.new_id\n",
+        f"{TWO}::test_extensions_are_carried_over_within_an_event",
+    ),
+    sql(
+        Kind.LOCK_ORDER,
+        "holds that are moved are locked by number",
+        "ORDER BY hold.hold_id FOR UPDATE OF hold)",
+        "ORDER BY hold.hold_id DESC FOR UPDATE OF hold)",
+        f"{MOVING}::test_holds_that_are_moved_are_locked_by_number",
     ),
 ]

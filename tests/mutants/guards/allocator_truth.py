@@ -10,6 +10,7 @@ RUNS_OUT = "tests/allocator/test_runs_out.py"
 VERIFY = "tests/allocator/test_verify.py"
 CONTRADICT = "tests/allocator/test_contradictions.py"
 IN_PIECES = "tests/allocator/test_pieces.py::test_a_batch_in_pieces_is_in_the_ledger_once_and_verifies"
+MOVING = "tests/allocator/test_moving_for_real.py"
 LOCKS = "tests/allocator/test_lock_order.py"
 DIES_UNSEEN = f"{FAULTS}::test_a_commit_that_never_arrived_is_decided_again_when_its_backend_is_gone"
 truth = In("allocator/truth.py")
@@ -181,32 +182,29 @@ MUTANTS: list[Mutant] = [
     truth(
         Kind.LOCK_ORDER,
         "holds are locked before seats, when they run out",
-        """        given = {"event": self._event_id, "holds": holds, "now": batch_time}
-        done = [(self._conn.execute(sql.EXPIRE_HOLDS, given), len(expired), "holds that ran out")]
+        "        done = []\n        if expired:\n",
+        """        done = []
         if pairs:
-            given = self._seats(pairs)
-            done.append(
-                (self._conn.execute(sql.FREE_SEATS, given), len(pairs), "seats of holds that ran out")
-            )
-""",
-        """        done: list[Counted] = []
-        if pairs:
-            given = self._seats(pairs)
-            done.append(
-                (self._conn.execute(sql.FREE_SEATS, given), len(pairs), "seats of holds that ran out")
-            )
-        given = {"event": self._event_id, "holds": holds, "now": batch_time}
-        done.append((self._conn.execute(sql.EXPIRE_HOLDS, given), len(expired), "holds that ran out"))
-        if pairs:
-            given = self._seats(pairs)
+            early = self._seats(pairs) | {"moved": _array([old.hold_id for old in moved])}
+            self._conn.execute(sql.FREE_SEATS, early)
+        if expired:
 """,
         f"{LOCKS}::test_holds_that_run_out_are_locked_before_their_seats_and_places",
+        f"{MOVING}::test_a_hold_that_is_moved_is_locked_before_its_seats_and_places",
+    ),
+    truth(
+        Kind.COUNT,
+        "holds that are moved are counted",
+        'sql.MOVE_HOLDS, given), len(moved), "holds',
+        'sql.MOVE_HOLDS, given), -1, "holds',
+        f"{MOVING}::test_the_table_moves_no_hold_of_somebody_else",
+        more=(("if cursor.rowcount != count:", "if count >= 0 and cursor.rowcount != count:"),),
     ),
     truth(
         Kind.LOCK_ORDER,
         "freed seats are locked by number",
-        "pairs = sorted((seat, hold_id) for hold_id, hold in expired for seat in hold.seats)",
-        "pairs = [(seat, hold_id) for hold_id, hold in expired for seat in hold.seats]",
+        "pairs = sorted((seat, hold_id) for hold_id, hold in ended for seat in hold.seats)",
+        "pairs = [(seat, hold_id) for hold_id, hold in ended for seat in hold.seats]",
         f"{LOCKS}::test_seats_of_holds_that_ran_out_are_locked_by_number",
     ),
     truth(

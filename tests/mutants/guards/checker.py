@@ -36,7 +36,7 @@ MUTANTS: list[Mutant] = [
     answers(
         Kind.CHECKER,
         "the checker sees two clients who believe in one seat",
-        "    yield from _two_believe(seen, walk)\n",
+        "    yield from _two_believe(seen, truth, walk)\n",
         "",
         f"{CHECKER}::test_oversold",
     ),
@@ -123,5 +123,26 @@ MUTANTS: list[Mutant] = [
         "    yield from _batches(truth)\n",
         "",
         f"{CHECKER}::test_inconsistent_tables",
+    ),
+    walk(
+        Kind.CHECKER,
+        "the checker sees what was given back though it was not had",
+        '            if self.walk.holder.get(seat) != life.hold_id:\n                story = f"Hold',
+        '            if seat < 0:\n                story = f"Hold',
+        f"{CHECKER}::test_what_a_hold_had_not_cannot_have_been_given_back",
+    ),
+    walk(
+        Kind.CHECKER,
+        "the checker sees places given back that were not had",
+        "            if left.get(area, 0) < quantity:\n",
+        "            if quantity < 0:\n",
+        f"{CHECKER}::test_what_a_hold_had_not_cannot_have_been_given_back",
+    ),
+    walk(
+        Kind.CHECKER,
+        "the checker sees somebody move another's hold",
+        " or life.row.buyer != (row.buyer or life.row.buyer):\n",
+        ":\n",
+        f"{CHECKER}::test_somebody_elses_hold_cannot_have_been_moved",
     ),
 ]

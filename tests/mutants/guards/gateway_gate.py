@@ -227,8 +227,8 @@ WHO = [
     socket(
         Kind.TOKEN,
         "a hold is changed only with a token that still runs",
-        "        try:\n            self._check_token()\n            state",
-        "        try:\n            state",
+        "        try:\n            self._check_token()\n            changed",
+        "        try:\n            changed",
         f"{WHO_ASKS}::test_a_hold_is_not_changed_with_a_token_that_ran_out",
     ),
     socket(
