@@ -18,6 +18,9 @@ from store.words import Best, EventState, Want
 from tests.allocator.house import Owner, change_event, entry
 
 BUYERS = 6
+CHANGES = (
+    "pay", "release", "release", "some", "extend", "block", "block", "unblock", "take", "pause", "resume", "policy",
+)  # fmt: skip
 
 
 class Sale:
@@ -82,10 +85,7 @@ class Sale:
 
     def _change(self) -> None:
         random, owner = self.random, self.owner
-        kind = random.choice(
-            ["pay", "release", "release", "some", "extend", "block", "block", "unblock", "take", "pause"]
-            + ["resume", "policy"]
-        )
+        kind = random.choice(CHANGES)
         try:
             if kind in ("pay", "release"):
                 active = owner.query(
