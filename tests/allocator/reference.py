@@ -131,9 +131,9 @@ class Reference:
                 hold.expires_at += fact.by_us
             elif fact.seats or fact.areas:
                 hold.seats = [seat for seat in hold.seats if seat not in fact.seats]
-                for area, places in fact.areas:
-                    hold.areas[area] -= places
-                hold.areas = {area: places for area, places in hold.areas.items() if places}
+                for area, count in fact.areas:
+                    hold.areas[area] -= count
+                hold.areas = {area: count for area, count in hold.areas.items() if count}
             else:
                 hold.state = fact.kind
 
