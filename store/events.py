@@ -66,6 +66,7 @@ class Event(Struct, frozen=True):
     created_at: datetime
     extensions_max: int
     extension_seconds: int
+    offer_ttl_seconds: int
 
 
 _COLUMNS = ", ".join(Event.__struct_fields__)
@@ -75,8 +76,8 @@ _LIST = f"SELECT {_COLUMNS} FROM event ORDER BY id DESC LIMIT {EVENTS_MAX}"
 
 _INSERT_EVENT = """
 INSERT INTO event (slug, name, venue_id, hold_ttl_seconds, seats_per_buyer_max, fast_gate, opens_at,
-                   extensions_max, extension_seconds)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id
+                   extensions_max, extension_seconds, offer_ttl_seconds)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id
 """
 _INSERT_SEATS = "INSERT INTO seat (event_id, seat_no) SELECT %s, generate_series(0, %s - 1)"
 _INSERT_AREAS = """
@@ -105,11 +106,13 @@ UPDATE event SET hold_ttl_seconds = coalesce(%s, hold_ttl_seconds),
                  seats_per_buyer_max = coalesce(%s, seats_per_buyer_max),
                  fast_gate = coalesce(%s, fast_gate),
                  extensions_max = coalesce(%s, extensions_max),
-                 extension_seconds = coalesce(%s, extension_seconds)
+                 extension_seconds = coalesce(%s, extension_seconds),
+                 offer_ttl_seconds = coalesce(%s, offer_ttl_seconds)
 WHERE id = %s
 """
 _READ_POLICY = """
-SELECT state, hold_ttl_seconds, seats_per_buyer_max, (extract(epoch FROM paused_at) * 1000000)::bigint
+SELECT state, hold_ttl_seconds, seats_per_buyer_max, offer_ttl_seconds,
+       (extract(epoch FROM paused_at) * 1000000)::bigint
 FROM event WHERE id = %s
 """
 
@@ -147,6 +150,7 @@ def create_event(
     opens_at: datetime | None = None,
     extensions_max: int = 1,
     extension_seconds: int = 120,
+    offer_ttl_seconds: int = 600,
 ) -> int:
     """Make a draft event with a row for every seat and area of `plan`, and return its id.
 
@@ -162,7 +166,7 @@ def create_event(
     _check(opens_at is None or opens_at.tzinfo is not None, "opens_at", "a time with its offset from UTC")
     years = f"in the years {OPENS_AT_YEARS[0]} to {OPENS_AT_YEARS[-1]}"
     _check(opens_at is None or opens_at.year in OPENS_AT_YEARS, "opens_at", years)
-    _check_policy(hold_ttl_seconds, seats_per_buyer_max)
+    _check_policy(hold_ttl_seconds, seats_per_buyer_max, offer_ttl_seconds)
     _check_extensions(extensions_max, extension_seconds)
     try:
         with _transaction(conn):
@@ -178,6 +182,7 @@ def create_event(
                 opens_at,
                 extensions_max,
                 extension_seconds,
+                offer_ttl_seconds,
             )
             event = int(_one(conn, _INSERT_EVENT, values))
             conn.execute(_INSERT_SEATS, (event, len(plan.seats)))
@@ -251,19 +256,21 @@ def set_policy(
     fast_gate: bool | None = None,
     extensions_max: int | None = None,
     extension_seconds: int | None = None,
+    offer_ttl_seconds: int | None = None,
 ) -> Event:
     """Change what is given, for requests decided from now on; running holds keep their time.
 
     Raises `NotFound`, and `BadRequest` for a value out of bounds.
     """
-    _check_policy(hold_ttl_seconds, seats_per_buyer_max)
+    _check_policy(hold_ttl_seconds, seats_per_buyer_max, offer_ttl_seconds)
     _check_extensions(extensions_max, extension_seconds)
     with _transaction(conn):
         event = _locked(conn, slug)
-        given = (hold_ttl_seconds, seats_per_buyer_max, fast_gate, extensions_max, extension_seconds)
+        decided_by = (hold_ttl_seconds, seats_per_buyer_max, offer_ttl_seconds)
+        given = (*decided_by[:2], fast_gate, extensions_max, extension_seconds, offer_ttl_seconds)
         conn.execute(_SET_POLICY, (*given, event.id))
         # no decision depends on the fast gate or on extensions; gateways and holders' writes read the event
-        if hold_ttl_seconds is not None or seats_per_buyer_max is not None:
+        if any(value is not None for value in decided_by):
             _tell_allocator(conn, event.id)
         return get_event(conn, slug)
 
@@ -287,11 +294,12 @@ def load_policy(conn: Conn, event_id: int) -> Policy:
     row = conn.cursor(row_factory=tuple_row).execute(_READ_POLICY, (event_id,)).fetchone()
     if row is None:
         raise NotFound("unknown_event", f"There is no event number {event_id}.")
-    state, hold_ttl_seconds, seats_per_buyer_max, paused_at = row
+    state, hold_ttl_seconds, seats_per_buyer_max, offer_ttl_seconds, paused_at = row
     return Policy(
         state=EventState(state),
         hold_ttl_seconds=hold_ttl_seconds,
         seats_per_buyer_max=seats_per_buyer_max,
+        offer_ttl_seconds=offer_ttl_seconds,
         paused_at=None if paused_at is None else Micros(paused_at),
     )
 
@@ -363,11 +371,12 @@ def _check(holds: bool, field: str, wanted: str) -> None:
         raise BadRequest("invalid_event", f"{field} must be {wanted}.")
 
 
-def _check_policy(hold_ttl_seconds: int | None, seats_per_buyer_max: int | None) -> None:
-    ttl, seats = hold_ttl_seconds, seats_per_buyer_max
-    _check(
-        ttl is None or 1 <= ttl <= HOLD_TTL_SECONDS_MAX, "hold_ttl_seconds", f"1 to {HOLD_TTL_SECONDS_MAX}"
-    )
+def _check_policy(
+    hold_ttl_seconds: int | None, seats_per_buyer_max: int | None, offer_ttl_seconds: int | None
+) -> None:
+    seats = seats_per_buyer_max
+    for field, ttl in (("hold_ttl_seconds", hold_ttl_seconds), ("offer_ttl_seconds", offer_ttl_seconds)):
+        _check(ttl is None or 1 <= ttl <= HOLD_TTL_SECONDS_MAX, field, f"1 to {HOLD_TTL_SECONDS_MAX}")
     _check(
         seats is None or 1 <= seats <= SEATS_PER_BUYER_MAX,
         "seats_per_buyer_max",

@@ -68,12 +68,14 @@ event = Table(
     _timestamp("created_at", now=True),
     Column("extensions_max", Integer, nullable=False, server_default="1"),
     Column("extension_seconds", Integer, nullable=False, server_default="120"),
+    Column("offer_ttl_seconds", Integer, nullable=False, server_default="600"),
     CheckConstraint(_one_of("state", "draft", "lobby", "open", "paused", "closed"), name="event_state"),
     CheckConstraint("(state = 'paused') = (paused_at IS NOT NULL)", name="event_paused_since"),
     CheckConstraint("hold_ttl_seconds BETWEEN 1 AND 86400", name="event_hold_ttl"),
     CheckConstraint("seats_per_buyer_max BETWEEN 1 AND 1000", name="event_seats_per_buyer"),
     CheckConstraint("extensions_max BETWEEN 0 AND 20", name="event_extensions"),
     CheckConstraint("extension_seconds BETWEEN 1 AND 3600", name="event_extension_seconds"),
+    CheckConstraint("offer_ttl_seconds BETWEEN 1 AND 86400", name="event_offer_ttl"),
 )
 
 seat = Table(
@@ -147,6 +149,24 @@ hold_area = Table(
     CheckConstraint("quantity > 0", name="hold_area_not_empty"),
 )
 
+waiting = Table(
+    "waiting",
+    metadata,
+    Column("event_id", Integer, primary_key=True),
+    Column(
+        "wait_id", BigInteger, primary_key=True, autoincrement=False, comment="the list's order; see WaitId"
+    ),
+    Column("buyer", Text, nullable=False),
+    Column("request_id", Text, nullable=False),
+    Column("state", Text, nullable=False, server_default="waiting"),
+    Column("hold_id", BigInteger, nullable=True, comment="the offer: a hold like any other"),
+    CheckConstraint(_one_of("state", "waiting", "offered", "left"), name="waiting_state"),
+    CheckConstraint("(state = 'offered') = (hold_id IS NOT NULL)", name="waiting_offered_what"),
+    comment="requests on the waiting list; what they want is in the ledger at their number",
+)
+Index("waiting_buyer", waiting.c.event_id, waiting.c.buyer)
+Index("waiting_list", waiting.c.event_id, waiting.c.wait_id, postgresql_where=waiting.c.state == "waiting")
+
 seat_history = Table(
     "seat_history",
     metadata,
@@ -169,7 +189,8 @@ fact = Table(
     Column("hold_id", BigInteger, nullable=True),
     Column("body", JSON, nullable=True),
     CheckConstraint(
-        _one_of("kind", "paid", "released", "policy", "blocked", "unblocked", "extended"), name="fact_kind"
+        _one_of("kind", "paid", "released", "policy", "blocked", "unblocked", "extended", "left"),
+        name="fact_kind",
     ),
     comment="changes the allocator has not consumed yet",
 )
@@ -242,7 +263,7 @@ ledger = Table(
     Column("input", JSON, nullable=False, comment="requests: the want; facts: the fact"),
     Column("outcome", Text, nullable=False),
     Column("result", JSON, nullable=False),
-    CheckConstraint(_one_of("kind", "request", "fact", "expired"), name="ledger_kind"),
+    CheckConstraint(_one_of("kind", "request", "fact", "expired", "offer"), name="ledger_kind"),
 )
 Index(
     "ledger_key",

@@ -14,6 +14,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 EventId = NewType("EventId", int)
 SeatNo = NewType("SeatNo", int)
 """A seat's index in its plan; neighbours in a block have consecutive numbers."""
+WaitId = NewType("WaitId", int)
+"""`batch_no << 16 | position` of the decision that put a request on the waiting list: the list's order."""
 HoldId = NewType("HoldId", int)
 """`batch_no << 16 | position` of the decision that gave the hold: unique within its event."""
 Arrival = NewType("Arrival", str)
@@ -33,6 +35,10 @@ FALLBACKS_MAX = 8
 """Most choices after the first."""
 REQUEST_BYTES_MAX = 16 * 1024
 """Largest body or frame a buyer may send."""
+WAITING_PER_BUYER_MAX = 4
+"""Most requests of one buyer on an event's waiting list."""
+WAITING_MAX = 200_000
+"""Most requests on an event's waiting list."""
 BATCH_SIZE_MAX = 4096
 """Most requests one transaction decides; positions must stay below 2**16 (see `HoldId`)."""
 
@@ -71,6 +77,8 @@ class Outcome(StrEnum):
     """A seat the buyer named is not free."""
     SOLD_OUT = "sold_out"
     """Nothing left that fits what the buyer described."""
+    WAITLISTED = "waitlisted"
+    """Nothing now that fits, and the buyer waits for what comes back: offers follow in the list's order."""
     LIMIT_REACHED = "limit_reached"
     CONFLICT = "conflict"
     """The key was used before with other content; the first decision stands."""
@@ -95,12 +103,16 @@ class FactKind(StrEnum):
     """And put them on sale again; carries `Blocks`."""
     EXTENDED = "extended"
     """A hold ends later; carries an `Extended`."""
+    LEFT = "left"
+    """A buyer left the waiting list; carries a `Left`."""
 
 
 class LedgerKind(StrEnum):
     REQUEST = "request"
     FACT = "fact"
     EXPIRED = "expired"
+    OFFER = "offer"
+    """What came free was given to a request on the waiting list, as a hold."""
 
 
 ShortText = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -150,6 +162,8 @@ class Want(Choice, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     fallbacks: Annotated[tuple[Choice, ...], Meta(max_length=FALLBACKS_MAX)] = ()
     move: HoldText | UnsetType = UNSET
     """A hold of the buyer's that ends when one of these can be had instead of it."""
+    waitlist: bool = False
+    """Wait for what comes back when none of the choices can be had now."""
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -167,6 +181,8 @@ class Policy(Struct, frozen=True, omit_defaults=False):
     """Set while paused: holds expire by this time instead of the clock."""
     holds_extended_us: int = 0
     """Given on resume: the lost time every hold running at the pause got back."""
+    offer_ttl_seconds: int = 600
+    """How long what is offered to who waits is kept."""
 
 
 class Blocks(Struct, frozen=True):
@@ -182,6 +198,13 @@ class Extended(Struct, frozen=True):
     """The body of an `extended` fact."""
 
     by_us: int
+
+
+class Left(Struct, frozen=True):
+    """The body of a `left` fact."""
+
+    wait: str
+    """A `WaitId`."""
 
 
 class GivenBack(Struct, frozen=True, omit_defaults=True):

@@ -19,7 +19,8 @@ from tests.allocator.house import Owner, change_event, entry
 
 BUYERS = 6
 CHANGES = (
-    "pay", "release", "release", "some", "extend", "block", "block", "unblock", "take", "pause", "resume", "policy",
+    "pay", "release", "release", "some", "extend", "block", "block", "unblock", "take",
+    "pause", "resume", "policy",
 )  # fmt: skip
 
 
