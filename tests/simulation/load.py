@@ -12,7 +12,13 @@ from tests.simulation.postgres import ONE, CursorRow, Database, EventRow
 
 def policy_of(event: EventRow) -> Policy:
     paused_at = None if event.paused_at is None else Micros(event.paused_at)
-    return Policy(EventState(event.state), event.hold_ttl_seconds, event.seats_per_buyer_max, paused_at)
+    return Policy(
+        EventState(event.state),
+        event.hold_ttl_seconds,
+        event.seats_per_buyer_max,
+        paused_at,
+        offer_ttl_seconds=event.offer_ttl_seconds,
+    )
 
 
 def load_memory(database: Database, layout: Layout) -> tuple[Memory, Cursor]:

@@ -45,6 +45,7 @@ class EventRow(NamedTuple):
     seats_per_buyer_max: int
     extensions_max: int = 1
     extension_seconds: int = 120
+    offer_ttl_seconds: int = 600
 
 
 class CursorRow(NamedTuple):

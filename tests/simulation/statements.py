@@ -332,7 +332,7 @@ def _read_event(session: Session, _values: Any) -> Rows:
             1, "gala", "Gala", 1, EventState(row.state), None,
             None if row.paused_at is None else datetime.fromtimestamp(row.paused_at / 1e6, UTC),
             row.hold_ttl_seconds, row.seats_per_buyer_max, True, datetime.fromtimestamp(0, UTC),
-            row.extensions_max, row.extension_seconds,
+            row.extensions_max, row.extension_seconds, row.offer_ttl_seconds,
         )
     ]  # fmt: skip
 
@@ -350,11 +350,12 @@ def _set_state(session: Session, values: Mapping[str, Any]) -> Rows:
 
 
 def _set_policy(session: Session, values: Sequence[Any]) -> Rows:
-    ttl, seats, *_ = values
+    ttl, seats, *_, offer_ttl = values[:-1]
     row: EventRow = session.get("event", ONE)
     row = row._replace(
         hold_ttl_seconds=row.hold_ttl_seconds if ttl is None else ttl,
         seats_per_buyer_max=row.seats_per_buyer_max if seats is None else seats,
+        offer_ttl_seconds=row.offer_ttl_seconds if offer_ttl is None else offer_ttl,
     )
     session.put("event", ONE, row)
     return []
@@ -362,7 +363,8 @@ def _set_policy(session: Session, values: Sequence[Any]) -> Rows:
 
 def _read_policy(session: Session, _values: Any) -> Rows:
     policy = policy_of(session.get("event", ONE))
-    return [(policy.state, policy.hold_ttl_seconds, policy.seats_per_buyer_max, policy.paused_at)]
+    ttls = (policy.hold_ttl_seconds, policy.seats_per_buyer_max, policy.offer_ttl_seconds)
+    return [(policy.state, *ttls, policy.paused_at)]
 
 
 def _lock_cursor(session: Session, _values: Any) -> Rows:
