@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from typing import Any, Protocol
 
@@ -17,6 +16,7 @@ import redis.asyncio
 from msgspec import DecodeError
 from redis.exceptions import RedisError
 
+from store.jitter import jitter
 from store.wire import (
     Delta,
     HoldNews,
@@ -70,7 +70,7 @@ class Follower:
             except (RedisError, OSError) as error:
                 log.warning("fan-out lost, subscribing again: %r", error)
                 self._listener.unsubscribed()
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            await asyncio.sleep(pause * jitter(0.5, 1.0))
             pause = min(2 * pause, longest)
 
     async def _listen(self, pubsub: Any) -> None:

@@ -12,7 +12,6 @@ are locked, so facts about one seat or area have ids in the order in which the c
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
@@ -24,6 +23,7 @@ from store import audit, holds
 from store.audit import Audit, Said
 from store.errors import BadRequest, Conflicted, NotFound, Unavailable
 from store.events import get_event
+from store.jitter import jitter
 from store.plan import Plan
 from store.venues.rows import load_plan
 from store.words import Blocks, FactKind, HoldState, SeatState
@@ -278,5 +278,5 @@ def _in_transaction(conn: Conn, attempt: Callable[[], T]) -> T:
                 raise Unavailable(
                     "The seats are being changed by somebody else; nothing was changed. Try again."
                 ) from error
-            time.sleep(random.uniform(0, RETRY_SECONDS_MAX * tries))
+            time.sleep(jitter(0, RETRY_SECONDS_MAX * tries))
     raise AssertionError("the last try returns or raises")

@@ -13,7 +13,6 @@ then finds the state changed.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -21,6 +20,7 @@ import psycopg
 from msgspec import Struct, json
 
 from store.errors import Conflicted, NotFound, Unavailable
+from store.jitter import jitter
 from store.words import Extended, FactKind, HoldState, Micros
 
 Conn = psycopg.AsyncConnection[tuple[Any, ...]]
@@ -325,5 +325,5 @@ async def in_transaction(connection: Conn, attempt: Callable[[], Awaitable[T]]) 
         except _RETRIED as error:
             if tries == TRIES_MAX:
                 raise Unavailable("The hold is being changed by somebody else. Try again.") from error
-            await asyncio.sleep(random.uniform(0, RETRY_SECONDS_MAX * tries))
+            await asyncio.sleep(jitter(0, RETRY_SECONDS_MAX * tries))
     raise AssertionError("the last try returns or raises")

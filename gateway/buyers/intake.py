@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,6 +28,7 @@ from gateway.buyers.pending import Pending, Waiter
 from gateway.problems import Busy, KeyReused, TooMany
 from gateway.settings import Bounds
 from store.errors import OnsaleError, OutcomeUnknown, StreamMissing, StreamUnavailable
+from store.jitter import jitter
 from store.stream import Intake as Stream
 from store.wire import arrival_order
 from store.words import Arrival
@@ -270,7 +270,7 @@ class Intake:
         """Longer each time until an append succeeds; each queued request's own wait stays bounded."""
         self.refuse_stale()
         pause, longest = BACKOFF_SECONDS
-        await asyncio.sleep(min(pause * 2**self._refusals, longest) * random.uniform(0.5, 1.0))
+        await asyncio.sleep(min(pause * 2**self._refusals, longest) * jitter(0.5, 1.0))
         self._refusals = min(self._refusals + 1, 10)
 
     def _appended(self, group: list[Pending], arrivals: list[Arrival]) -> None:
@@ -314,5 +314,5 @@ class Intake:
                 return await attempt()
             except (OnsaleError, *_UNANSWERED):
                 self.refuse_stale()
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+            await asyncio.sleep(pause * jitter(0.5, 1.0))
             pause = min(2 * pause, longest)
