@@ -127,19 +127,22 @@ def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
 
 
 PLAN_BY_KEY = """
--- Plans are made once, for any values. Made for an event's number they follow statistics, which know nothing
--- of a new event: a key may then be looked up through all rows of its event.
-SET plan_cache_mode = force_generic_plan
+-- Plans are made once, for any values, and stay while a sale goes from no rows to millions: they must be
+-- right for millions. Made for an event's number they would follow statistics, which know nothing of a new
+-- event; made for an empty table they would read all of it.
+SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off
 """
 
 # One index probe a key: LIMIT keeps the planner from flattening the join into a scan of the ledger.
-# The partial index `ledger_key` holds exactly the rows that are a key's one decision.
+# The partial index `ledger_key` holds exactly the rows that are a key's one decision; `event_id + 0` is its
+# first column: where every event known to statistics has one row, the primary key would look as good.
 DECISIONS = """
 SELECT asked.buyer, asked.request_id, found.input, found.arrival, found.outcome, found.result
   FROM unnest(%s::text[], %s::text[]) AS asked (buyer, request_id)
  CROSS JOIN LATERAL (
    SELECT input::text, arrival, outcome, result::text FROM ledger
-    WHERE event_id = %s AND buyer = asked.buyer AND request_id = asked.request_id
+    WHERE event_id + 0 = %s AND buyer = asked.buyer AND request_id = asked.request_id
       AND kind = 'request' AND outcome <> 'conflict'
     LIMIT 1) AS found
 """
