@@ -63,6 +63,15 @@ def seated(sale: Sale, want: Want, buyer: str = "ann") -> tuple[str, str]:
     return " ".join(result["seats"]), result.get("step", "")
 
 
+def test_a_row_that_was_given_away_is_not_offered_to_the_next_party():
+    sale = house("..", "..")
+    assert [seated(sale, best(2), buyer)[0] for buyer in ("ann", "bob", "eve")] == [
+        "A-1 A-2",
+        "B-1 B-2",
+        "sold_out",
+    ]
+
+
 def test_neighbours_leaving_no_single_seat_go_before_a_better_row():
     sale = house("xx...xx", "....xxx")
     assert seated(sale, best(2)) == ("B-3 B-4", "together")

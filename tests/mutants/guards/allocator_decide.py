@@ -255,8 +255,7 @@ MUTANTS: list[Mutant] = [
         "what a block seats is looked at anew when it changed",
         "            self.changed.add(layout.stretch_of[seat])\n",
         "",
-        f"{CROSSROADS}::test_a_seat_that_came_free_is_found_by_the_next_search",
-        f"{SEATING}::test_neighbours_leaving_no_single_seat_go_before_a_better_row",
+        f"{SEATING}::test_a_row_that_was_given_away_is_not_offered_to_the_next_party",
     ),
     seating(
         Kind.CONDITION,
