@@ -21,6 +21,7 @@ from tests.mutants.guards import (
     store_holds,
     store_stream,
     store_tables,
+    store_waiting,
 )
 from tests.mutants.mutant import Mutant
 
@@ -43,6 +44,7 @@ def all_mutants() -> list[Mutant]:
         *store_holds.MUTANTS,
         *store_blocks.MUTANTS,
         *store_hold_changes.MUTANTS,
+        *store_waiting.MUTANTS,
         *store_events.MUTANTS,
         *allocator_replay.MUTANTS,
         *checker.MUTANTS,
