@@ -15,6 +15,7 @@ from tests.mutants.guards import (
     gateway_holders,
     gateway_http,
     gateway_intake,
+    gateway_none_left,
     store_blocks,
     store_events,
     store_hold_changes,
@@ -30,6 +31,7 @@ def all_mutants() -> list[Mutant]:
     """In the order of a request's way, and then who looks at what came of it."""
     return [
         *gateway_gate.MUTANTS,
+        *gateway_none_left.MUTANTS,
         *gateway_intake.MUTANTS,
         *gateway_bounds.MUTANTS,
         *gateway_http.MUTANTS,

@@ -12,6 +12,7 @@ from store import events, waiting
 from store.errors import Conflicted, NotFound
 from store.venues.rows import save_venue
 from store.words import EventState, HoldState
+from tests.gateway.rig import until
 from tests.store.test_holds import GIVE_HOLD, PLAN, change, url_of
 
 PAIR = {"best": {"quantity": 2}, "waitlist": True}
@@ -51,7 +52,16 @@ def wait(conn, event, position, buyer="ann", request_id="r1", *, want=PAIR, stat
 
 
 def offer(
-    conn, event, position, hold_id=5 << 16, buyer="ann", request_id="r1", *, kind="offer", seconds=60, seats=(3,)
+    conn,
+    event,
+    position,
+    hold_id=5 << 16,
+    buyer="ann",
+    request_id="r1",
+    *,
+    kind="offer",
+    seconds=60,
+    seats=(3,),
 ):
     """An entry that was offered a hold, and the hold."""
     values = {"event": event, "hold": hold_id, "buyer": buyer, "request": request_id, "seats": list(seats)}
@@ -145,8 +155,7 @@ def test_an_offer_of_the_same_moment_goes_first(conn, event, database_url):
         ):
             await allocator.execute("UPDATE waiting SET state = 'offered', hold_id = 7")
             leaving = asyncio.create_task(waiting.leave(own, event, "ann", "r1"))
-            while not conn.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone():
-                await asyncio.sleep(0)
+            await until(lambda: conn.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone())
             await allocator.commit()
             with pytest.raises(Conflicted, match="hold 7"):
                 await leaving
