@@ -67,6 +67,20 @@ def test_who_describes_what_is_free_is_queued_however_many_they_are(best):
     assert GONE["sold"].none_left(Want(best=best), NOW) is None
 
 
+@pytest.mark.parametrize(
+    ("states", "best"),
+    [
+        ("aaaaaass", Best(1, section="Circle")),
+        ("ssssaaaa", Best(1, category="Gold")),
+        ("ssssaaaa", Best(1, price_min=5001)),
+        ("aaaassss", Best(1, price_max=8999)),
+    ],
+)
+def test_only_what_a_party_describes_counts(states, best):
+    assert seats(states).none_left(Want(best=best), NOW) == NoneLeft(0, None)
+    assert seats("a" * 8).none_left(Want(best=best), NOW) is None
+
+
 def test_a_hold_that_ends_soon_may_come_back_in_time():
     ends = [(0, FAR), (1, FAR), (2, SOON), (3, FAR)]
     assert seats("hhhhssss", ends).none_left(Want(best=Best(1)), NOW) is None

@@ -262,7 +262,7 @@ async def test_who_was_offered_something_is_told_what_to_do_instead(engine_urls,
 
 @scenario
 async def test_without_the_database_http_says_so_and_sockets_are_told_when_it_is_back(
-    engine_urls, event, conn, quick, monkeypatch
+    engine_urls, event, conn, slow, monkeypatch
 ):
     wait(conn, event, 0)
     async with gateway(engine_urls) as served, served.socket("ann") as ann:

@@ -82,13 +82,13 @@ NONE_LEFT: list[Mutant] = [
             f"of what a party describes the {what} counts",
             f"({condition} or ",
             "(True or ",
-            f"{TEST}::test_who_describes_what_is_gone_is_refused",
-            FREE,
+            f"{TEST}::test_only_what_a_party_describes_counts",
         )
         for what, condition in (
             ("section", "party.section is None"),
             ("category", "party.category is None"),
             ("lowest price", "party.price_min is None"),
+            ("highest price", "party.price_max is None"),
         )
     ],
     stock(
