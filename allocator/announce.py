@@ -1,20 +1,24 @@
-"""What is published after a batch: answers for each gateway that waits, and what changed on the map."""
+"""What is published after a batch: answers for each gateway that waits, what changed on the map, offers."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from allocator.decide import Decided, Row
+from allocator.decided import Decided, Row
 from allocator.intake import Sorted
 from allocator.memory import BLOCKED, Memory
 from store.wire import (
     STREAM_LOST,
     Delta,
+    HoldNews,
     decision_frame,
     decisions_channel,
     encode_delta,
+    encode_news,
     encode_published,
+    holds_channel,
+    offer_frame,
     seats_channel,
 )
 
@@ -66,6 +70,16 @@ def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, dec
         sorted({(area, hold.expires_at) for hold in given for area, _ in hold.areas}),
     )
     return seats_channel(event), encode_delta(delta)
+
+
+def offers(event: str, decided: Decided) -> list[Message]:
+    """One message per offer, for its buyer's sockets at whichever gateway. The batch is true."""
+    messages = []
+    for offer in decided.offered:
+        _, _, buyer, request_id, _, _, result = decided.rows[offer.row]
+        frame = offer_frame(request_id, offer.wait_id, result)
+        messages.append((holds_channel(event), encode_news(HoldNews("", buyer, frame))))
+    return messages
 
 
 def reload_seats(event: str) -> Message:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allocator.announce import answers, reload_seats, seat_changes
-from allocator.decide import Claim, Decided, Row
+from allocator.decided import Claim, Decided, Row
 from allocator.intake import Answer, Sorted
 from allocator.layout import Layout
 from allocator.memory import Hold, Memory, Overlay
