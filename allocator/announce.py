@@ -55,9 +55,9 @@ def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, dec
     areas.update(area for blocks in decided.blocks_by_fact for area, _ in blocks.areas)
     turned = [seat for blocks in decided.blocks_by_fact for seat in blocks.seats]
     came_free = [seat for hold in freed for seat in hold.seats] + turned
-    held = [(seat, claim.hold.expires_at) for claim in decided.claims for seat in claim.hold.seats]
-    for hold in [holds[hold_id] for hold_id in decided.extended if hold_id in holds]:
-        held += [(seat, hold.expires_at) for seat in hold.seats]
+    given = [claim.hold for claim in decided.claims]
+    given += [holds[hold_id] for hold_id in decided.extended if hold_id in holds]
+    held = [(seat, hold.expires_at) for hold in given for seat in hold.seats]
     delta = Delta(
         batch_no,
         batch_time,
@@ -67,6 +67,7 @@ def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, dec
         [(area, memory.areas_free[area]) for area in sorted(areas)],
         decided.state,
         [seat for seat in turned if hold_of[seat] == BLOCKED],
+        sorted({(area, hold.expires_at) for hold in given for area, _ in hold.areas}),
     )
     return seats_channel(event), encode_delta(delta)
 

@@ -44,6 +44,8 @@ class Delta(Struct, frozen=True, array_like=True):
     state: str = ""
     """The event's new state when a policy fact was consumed; or, of batch 0, `STREAM_LOST`."""
     blocked: list[int] = []
+    places_held: list[tuple[int, int]] = []
+    """(area number, expires_at in microseconds) of holds of standing places, each pair once"""
 
 
 class HoldNews(Struct, frozen=True, array_like=True):
