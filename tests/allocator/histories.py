@@ -91,7 +91,8 @@ class Asked:
 @dataclass(frozen=True)
 class Changed:
     kind: str
-    """paid, released, some (released), extended, blocked, unblocked, pause, resume, close, policy"""
+    """paid, released, some (released), extended, blocked, unblocked, sold, returned, pause, resume, close,
+    policy"""
     which: int
     value: int
 
@@ -145,6 +146,8 @@ changed: st.SearchStrategy[Changed] = st.builds(
             "blocked",
             "blocked",
             "unblocked",
+            "sold",
+            "returned",
             *STATES,
         )
     ),
