@@ -22,6 +22,7 @@ from store.audit import Audit
 from store.events import Event
 from store.overview import Overview
 from store.plan import Plan
+from store.sales import Order
 from store.words import EventState, Outcome
 
 _REF = "#/components/schemas/{name}"
@@ -214,6 +215,12 @@ CALLS: dict[tuple[str, str], Call] = {
     ),
     ("get", "/v1/operator/events/{event}/audit"): Call(
         {200: ("Newest first.", AuditRows)}, (400, 404, 503), "operator"
+    ),
+    ("post", "/v1/operator/events/{event}/sales"): Call(
+        {200: ("The order.", Order)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("post", "/v1/operator/events/{event}/orders/{hold}/return"): Call(
+        {200: ("What is left of it.", Order)}, (400, 404, 409, 413, 503), "operator"
     ),
     **{
         ("post", f"/v1/operator/events/{{event}}/{word}"): Call(

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from onsale.commands import event_sales as sales
 from onsale.commands import event_seats as seats
 from onsale.commands import event_view as view
 from onsale.commands.plainly import print_json, print_plainly, told_plainly, with_engines
@@ -21,7 +22,8 @@ from store.words import Arrival, EventState
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Events: create, open, pause, resume, close, show, list; their seats: block, unblock, release-hold.",
+    help="Events: create, open, pause, resume, close, show, list; their seats: block, unblock, release-hold, "
+    "sell, return.",
 )
 
 SlugArgument = Annotated[str, typer.Argument(help="The event's name in addresses, such as spring-gala.")]
@@ -167,4 +169,6 @@ def _say(event: events.Event, as_json: bool, sentence: str) -> None:
 app.command("block")(seats.block)
 app.command("unblock")(seats.unblock)
 app.command("release-hold")(seats.release_hold)
+app.command("sell")(sales.sell)
+app.command("return")(sales.take_back)
 app.command("audit")(seats.read_audit)

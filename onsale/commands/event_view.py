@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
@@ -11,6 +12,7 @@ from store.audit import Audit
 from store.events import Event
 from store.overview import Overview, Progress
 from store.plan import Plan
+from store.sales import Order
 from store.stream.wake import LAG_COUNT_MAX
 from store.words import EventState, SeatState
 
@@ -58,12 +60,22 @@ def audited(rows: list[Audit]) -> RenderableType:
 def what_of(row: Audit) -> str:
     """`block A-1, A-2 and floor 5`; long lists are cut."""
     what = row.what
-    parts = [", ".join(what["seats"][:SEATS_TOLD_MAX])] if what["seats"] else []
-    if len(what["seats"]) > SEATS_TOLD_MAX:
-        parts[0] += f" and {len(what['seats']) - SEATS_TOLD_MAX} more seats"
-    parts += [f"{area} {places:,}" for area, places in what["areas"].items()]
-    told = f"{what['change']} {' and '.join(parts)}"
+    told = f"{what['change']} {_named(what['seats'], what['areas'])}"
+    if what["change"] == "sell":
+        return f"{told} (order {what['hold']} of {what['buyer']}, {what['as']})"
     return f"{told} (hold {what['hold']} of {what['buyer']})" if "hold" in what else told
+
+
+def named(order: Order) -> str:
+    """The seats and places of an order; long lists are cut."""
+    return _named(order.seats, order.areas)
+
+
+def _named(seats: Sequence[str], areas: Mapping[str, int]) -> str:
+    parts = [", ".join(seats[:SEATS_TOLD_MAX])] if seats else []
+    if len(seats) > SEATS_TOLD_MAX:
+        parts[0] += f" and {len(seats) - SEATS_TOLD_MAX} more seats"
+    return " and ".join(parts + [f"{area} {places:,}" for area, places in areas.items()])
 
 
 def _moment(when: datetime) -> str:
