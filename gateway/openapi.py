@@ -19,9 +19,11 @@ from gateway.buyers.decode import hold_schemas, request_schema
 from gateway.holders import ChangedHold
 from gateway.problems import PROBLEM_TYPE
 from store.audit import Audit
+from store.event_prices import EventPrices
 from store.events import Event
 from store.overview import Overview
 from store.plan import Plan
+from store.prices import PriceTerms
 from store.sales import Order
 from store.words import EventState, Outcome
 
@@ -51,6 +53,7 @@ class PublicEvent(Struct):
     opens_at: int | None
     extensions_max: int
     extension_seconds: int
+    prices: PriceTerms
 
 
 class PublicEvents(Struct):
@@ -170,6 +173,9 @@ CALLS: dict[tuple[str, str], Call] = {
     ("get", "/v1/events/{event}/plan"): Call(
         {200: ("The plan.", Plan), 304: ("You have it.", None)}, (400, 404, 503)
     ),
+    ("get", "/v1/events/{event}/prices"): Call(
+        {200: ("What each category costs.", EventPrices)}, (400, 404, 503)
+    ),
     ("get", "/v1/events/{event}/seats"): Call({200: ("The seat map.", SeatMap)}, (400, 404, 503)),
     ("post", "/v1/events/{event}/requests"): Call(
         {
@@ -221,6 +227,12 @@ CALLS: dict[tuple[str, str], Call] = {
     ),
     ("post", "/v1/operator/events/{event}/orders/{hold}/return"): Call(
         {200: ("What is left of it.", Order)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/prices"): Call(
+        {200: ("What each category costs.", EventPrices)}, (404, 503), "operator"
+    ),
+    ("put", "/v1/operator/events/{event}/prices"): Call(
+        {200: ("What each category costs now.", EventPrices)}, (400, 404, 409, 413, 503), "operator"
     ),
     **{
         ("post", f"/v1/operator/events/{{event}}/{word}"): Call(

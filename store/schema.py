@@ -80,6 +80,20 @@ event = Table(
     CheckConstraint("offer_ttl_seconds BETWEEN 1 AND 86400", name="event_offer_ttl"),
 )
 
+event_price = Table(
+    "event_price",
+    metadata,
+    Column("event_id", Integer, primary_key=True, autoincrement=False),
+    Column("fee_minor", BigInteger, nullable=False),
+    Column("fee_basis_points", Integer, nullable=False),
+    Column("tax_basis_points", Integer, nullable=False),
+    Column("tax_included", Boolean, nullable=False),
+    CheckConstraint("fee_minor BETWEEN 0 AND 1000000000", name="event_price_fee"),
+    CheckConstraint("fee_basis_points BETWEEN 0 AND 10000", name="event_price_fee_part"),
+    CheckConstraint("tax_basis_points BETWEEN 0 AND 10000", name="event_price_tax"),
+    comment="fees and tax of an event that has any; see store.prices",
+)
+
 seat = Table(
     "seat",
     metadata,

@@ -1,4 +1,4 @@
-"""The operators' HTTP for sales by hand: sell or give seats and places to a buyer, take orders back.
+"""The operators' HTTP for sales by hand (sell or give seats and places, take orders back) and for prices.
 
 Each says `who` and `why`; see `store.sales` for what is refused and what a repeated call does. A change
 wakes the event's allocator.
@@ -6,6 +6,7 @@ wakes the event's allocator.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -20,8 +21,10 @@ from gateway.operators.access import (
     wake_allocator,
 )
 from gateway.operators.seats import HOLD_ID, SEATS_BYTES_MAX, Conn, Named, Places, Who, Why
-from store import audit, blocks, sales
+from store import audit, blocks, event_prices, sales
 from store.errors import NotFound
+from store.events import get_event
+from store.prices import PriceTerms
 from store.sales import Order
 from store.words import HoldKind
 
@@ -56,6 +59,13 @@ class Return(Struct, frozen=True, forbid_unknown_fields=True):
     quantity: _Quantity | None = None
     block: bool = False
     """What comes back stays off sale."""
+
+
+class Prices(PriceTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Fees and tax of an event that has not begun; what is left out is none."""
+
+    who: Who
+    why: Why
 
 
 router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
@@ -102,3 +112,21 @@ async def take_back(request: Request, event: str, hold: str) -> Response:
     order = await in_database(request, work)
     await wake_allocator(request, event)
     return answer(order)
+
+
+@router.get("/events/{event}/prices")
+async def show_prices(request: Request, event: str) -> Response:
+    """What a seat or place of each category costs."""
+    return answer(await in_database(request, lambda conn: event_prices.read(conn, get_event(conn, event).id)))
+
+
+@router.put("/events/{event}/prices", openapi_extra=body_described(Prices))
+async def set_prices(request: Request, event: str) -> Response:
+    """Settle fees and tax before the sale begins; 409 `prices_fixed` afterwards."""
+    wanted = await read_body(request, Prices)
+    said = audit.said(wanted.who, wanted.why)
+    terms = PriceTerms(
+        wanted.fee_minor, wanted.fee_basis_points, wanted.tax_basis_points, wanted.tax_included
+    )
+    work = partial(event_prices.set_terms, slug=event, terms=terms, said=said)
+    return answer(await in_database(request, work))

@@ -112,3 +112,27 @@ def test_the_api_pages_describe_who_why_and_to_whom(engine_urls):
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
     assert {"who", "why", "to", "kind"} == set(schema["required"])
     assert schema["properties"]["kind"]["enum"] == ["box_office", "complimentary"]
+
+
+def test_prices_are_settled_before_the_sale_and_shown_to_everybody(engine_urls, conn, event, operator):
+    made = operator("GET", "/prices").json
+    assert made["terms"] == {
+        "fee_minor": 0,
+        "fee_basis_points": 0,
+        "tax_basis_points": 0,
+        "tax_included": True,
+    }
+    refused = operator("PUT", "/prices", SAID | {"fee_minor": 150})
+    assert (refused.status, refused.json["code"]) == (409, "prices_fixed")
+    conn.execute("UPDATE event SET state = 'draft'")
+    body = SAID | {"fee_minor": 150, "tax_basis_points": 700, "tax_included": False}
+    settled = operator("PUT", "/prices", body)
+    assert settled.status == 200
+    assert settled.json == operator("GET", "/prices").json == operator("GET", "").json["prices"]
+    each = settled.json["categories"][0]
+    assert each["total_minor"] == each["price_minor"] + each["fee_minor"] + each["tax_minor"]
+    assert operator("GET", "/audit").json["audit"][0]["what"]["fee_minor"] == 150
+    for wrong in ({"fee_minor": -1}, {"fee": 1}, {"tax_basis_points": 10_001}):
+        answer = operator("PUT", "/prices", SAID | wrong)
+        assert (answer.status, answer.json["code"]) == (400, "invalid_body")
+    assert operator("PUT", "/prices", SAID | {"why": ""}).json["code"] == "why_required"

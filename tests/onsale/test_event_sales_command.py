@@ -50,3 +50,35 @@ def test_what_cannot_be_is_said_in_one_line_and_is_a_failure(event):
         code, out, err = event(*words)
         assert (code, out) == (1, "")
         assert said in err.replace("\n", " ")
+
+
+def test_prices_are_settled_and_shown_and_fixed_once_the_sale_began(event, conn):
+    assert "Fee of each seat 0.00 EUR and 0 % of the price; tax 0 %" in event("prices", "gig")[1]
+    conn.execute("UPDATE event SET state = 'draft'")
+    tax = ("--tax-percent", "19", "--tax", "added")
+    words = ("prices", "gig", "--fee", "1.50", "--fee-percent", "2.5", *tax)
+    code, out, err = event(*words)
+    assert (code, out) == (1, "")
+    assert "Say why" in err
+    made = told(event, *words, *WHY)
+    assert made["terms"] == {
+        "fee_minor": 150,
+        "fee_basis_points": 250,
+        "tax_basis_points": 1900,
+        "tax_included": False,
+    }
+    assert told(event, "prices", "gig") == made
+    conn.execute("UPDATE event SET state = 'open'")
+    for command in ("prices", "show"):
+        said = "Fee of each seat 1.50 EUR and 2.5 % of the price; tax 19 %, on top."
+        assert said in event(command, "gig")[1]
+    assert "prices: Fee of each seat 150" in event("audit", "gig")[1]
+    for again, said in (
+        (("--fee", "2"), "fees and tax stay"),
+        (("--fee", "x"), "must be an amount"),
+        (("--tax-percent", "101"), "must be 0 to 100"),
+        (("--fee-percent", "1.234"), "must be 0 to 100"),
+    ):
+        code, _, err = event("prices", "gig", *again, *WHY)
+        assert code == 1
+        assert said in err.replace("\n", " ")

@@ -1,4 +1,4 @@
-"""What operators sell and take back."""
+"""What operators sell and take back, and what is added to a price."""
 
 from __future__ import annotations
 
@@ -40,3 +40,16 @@ def upgrade() -> None:
     )
     op.drop_constraint("fact_kind", "fact")
     op.create_check_constraint("fact_kind", "fact", FACT_KINDS)
+    op.create_table(
+        "event_price",
+        sa.Column("event_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("fee_minor", sa.BigInteger(), nullable=False),
+        sa.Column("fee_basis_points", sa.Integer(), nullable=False),
+        sa.Column("tax_basis_points", sa.Integer(), nullable=False),
+        sa.Column("tax_included", sa.Boolean(), nullable=False),
+        sa.CheckConstraint("fee_minor BETWEEN 0 AND 1000000000", name="event_price_fee"),
+        sa.CheckConstraint("fee_basis_points BETWEEN 0 AND 10000", name="event_price_fee_part"),
+        sa.CheckConstraint("tax_basis_points BETWEEN 0 AND 10000", name="event_price_tax"),
+        sa.PrimaryKeyConstraint("event_id"),
+        comment="fees and tax of an event that has any; see store.prices",
+    )

@@ -6,6 +6,7 @@ import { counted, price } from "../core/money.js";
 import { seatLabel } from "../core/plan.js";
 import { outlookOf, triesOf } from "../core/wishes.js";
 import { html } from "../html.js";
+import { Added } from "./added.js";
 import { Places } from "./places.js";
 import { BestWish } from "./wish.js";
 
@@ -56,7 +57,7 @@ function PickedSeat({ sale, seat }) {
   const label = seatLabel(venue, seat);
   return html`<li>
     <span class="picked-name"><b>${label}</b> <small>${venue.sections[venue.section[seat]]}</small></span>
-    <span class="money">${price(category.price_minor, venue.currency)}</span>
+    <span class="money">${price(category.total_minor, venue.currency)}</span>
     <button type="button" class="remove" aria-label=${`Remove ${label}`} onClick=${() => sale.toggle(seat)}>×</button>
   </li>`;
 }
@@ -82,6 +83,7 @@ function TheButton({ sale }) {
   return html`<div class="act">
     <p class="total"><span>${quantity && possible ? what : choice.mode === "best" && !full ? "Not enough free with these wishes" : "Nothing chosen yet"}</span>
       ${quantity > 0 && possible && html`<b class="money">${from ? "from " : ""}${price(cost, venue.currency)}</b>`}</p>
+    ${quantity > 0 && possible && html`<${Added} venue=${venue} choice=${choice} />`}
     <div class=${`thumb ${possible && !over && !offered ? "ready" : ""}`}><button type="submit" class="button main" disabled=${!possible || over}>
       ${!quantity || !possible ? "Hold seats" : `Hold ${what} · ${from ? "from " : ""}${price(cost, venue.currency)}`}
     </button></div>

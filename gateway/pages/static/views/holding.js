@@ -4,6 +4,7 @@ import { clockFace } from "../core/clock.js";
 import { counted, price } from "../core/money.js";
 import { seatPlace } from "../core/plan.js";
 import { Component, html } from "../html.js";
+import { Added } from "./added.js";
 
 const RADIUS = 42;
 const ROUND = 2 * Math.PI * RADIUS;
@@ -29,13 +30,14 @@ function OneHold({ sale, hold, first }) {
     <ul class="mine">
       ${hold.seats.map((seat) => html`<li key=${seat}><b>${sale.orders.names({ ...hold, seats: [seat], places: {} })[0]}</b>
         <small>${seatPlace(venue, seat)}</small>
-        <span class="money">${price(venue.categories[venue.category[seat]].price_minor, venue.currency)}</span></li>`)}
+        <span class="money">${price(venue.categories[venue.category[seat]].total_minor, venue.currency)}</span></li>`)}
       ${Object.entries(hold.places).map(([area, n]) => html`<li key=${`area ${area}`}><b>${n} × ${venue.areas[area].name}</b>
         <small>Standing</small>
-        <span class="money">${price(n * venue.categories[venue.areas[area].category].price_minor, venue.currency)}</span></li>`)}
+        <span class="money">${price(n * venue.categories[venue.areas[area].category].total_minor, venue.currency)}</span></li>`)}
     </ul>
     <div class="act">
       <p class="total"><span>${counted(quantity, hold.seats.length ? "seat" : "place")}</span><b class="money">${cost}</b></p>
+      <${Added} venue=${venue} choice=${{ picked: hold.seats, places: hold.places }} />
       <div class=${`thumb ${first ? "ready" : ""}`}><button type="button" class="button main" disabled=${hold.wish !== ""}
         onClick=${() => sale.orders.act(hold, "confirm")}>${hold.wish === "confirm" ? "Buying…" : `Buy · ${cost}`}</button></div>
       <button type="button" class="button quiet" disabled=${hold.wish !== ""} onClick=${() => sale.orders.act(hold, "release")}>
