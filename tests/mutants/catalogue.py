@@ -19,6 +19,7 @@ from tests.mutants.guards import (
     store_events,
     store_hold_changes,
     store_holds,
+    store_sales,
     store_stream,
     store_tables,
 )
@@ -42,6 +43,7 @@ def all_mutants() -> list[Mutant]:
         *store_tables.MUTANTS,
         *store_holds.MUTANTS,
         *store_blocks.MUTANTS,
+        *store_sales.MUTANTS,
         *store_hold_changes.MUTANTS,
         *store_events.MUTANTS,
         *allocator_replay.MUTANTS,
