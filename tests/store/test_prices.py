@@ -30,7 +30,7 @@ def test_the_parts_of_a_seat_add_up_and_each_is_what_it_says_to_half_a_unit(mino
     assert one.price_minor == minor
     assert one.total_minor == minor + one.fee_minor + (0 if terms.tax_included else one.tax_minor)
     fee = terms.fee_minor + Fraction(minor * terms.fee_basis_points, 10_000)
-    assert -Fraction(1, 2) < fee - one.fee_minor <= Fraction(1, 2) or fee == one.fee_minor
+    assert -Fraction(1, 2) <= fee - one.fee_minor < Fraction(1, 2)  # half of a unit upwards
     net = one.total_minor - one.tax_minor
     assert 0 <= one.tax_minor <= one.total_minor
     rate = Fraction(terms.tax_basis_points, 10_000)
