@@ -92,7 +92,7 @@ def _holds(conn: Connection, event_id: int, memory: Memory) -> None:
     counts = memory.count_by_buyer
     for hold_id, buyer, state, quantity, expires_at in conn.execute(
         "SELECT hold_id, buyer, state, quantity, (extract(epoch FROM expires_at) * 1000000)::bigint"
-        "  FROM hold WHERE event_id = %s AND state IN ('active', 'paid')",
+        "  FROM hold WHERE event_id = %s AND state IN ('active', 'paid') AND kind = 'buyer'",
         (event_id,),
     ):
         counts[buyer] = counts.get(buyer, 0) + quantity

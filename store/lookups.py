@@ -16,6 +16,7 @@ from msgspec import Struct
 from psycopg_pool import AsyncConnectionPool
 
 from store.errors import NotFound
+from store.prices import PriceTerms
 from store.wire import decision_frame
 from store.words import Arrival, EventState, Micros
 
@@ -52,6 +53,7 @@ class EventRow(Struct, frozen=True):
     extensions_max: int
     extension_seconds: int
     offer_ttl_seconds: int
+    price_terms: PriceTerms = PriceTerms()
 
 
 class Decided(Struct, frozen=True):
@@ -153,8 +155,8 @@ SELECT asked.buyer, asked.request_id, found.input, found.arrival, found.outcome,
 _EVENT = """
 SELECT id, slug, name, venue_id, state, hold_ttl_seconds, seats_per_buyer_max, fast_gate,
        (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds,
-       offer_ttl_seconds
-  FROM event
+       offer_ttl_seconds, fee_minor, fee_basis_points, tax_basis_points, tax_included
+  FROM event LEFT JOIN event_price ON event_price.event_id = event.id
 """
 READ_EVENT = _EVENT + " WHERE slug = %s"
 LIST_EVENTS = _EVENT + f" ORDER BY id DESC LIMIT {EVENTS_MAX}"
@@ -238,7 +240,8 @@ async def events(connection: Conn) -> list[EventRow]:
 
 def _event(row: tuple[Any, ...]) -> EventRow:
     number, slug, name, venue_id, state, *rest = row
-    return EventRow(number, slug, name, venue_id, EventState(state), *rest)
+    terms = PriceTerms() if rest[-1] is None else PriceTerms(*rest[-4:])
+    return EventRow(number, slug, name, venue_id, EventState(state), *[*rest[:-4], terms])
 
 
 async def plan_text(connection: Conn, venue_id: int) -> tuple[bytes, str]:

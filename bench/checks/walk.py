@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.evidence import Finding, LedgerRow, Truth, read_json
 
-ENDS_A_HOLD = frozenset({"released", "refunded", "expired"})
+ENDS_A_HOLD = frozenset({"released", "expired"})
 """Outcomes of fact and expiry rows after which the hold's seats are free."""
 
 
@@ -84,6 +84,10 @@ class Walker:
                     self._refuse(row)
             elif row.outcome in ("blocked", "unblocked"):
                 self._block(row)
+            elif row.outcome == "sold":
+                self._sell(row)
+            elif row.outcome == "returned":
+                self._take_back(row)
             else:
                 self._end_or_pay(row)
         return self.walk
@@ -109,6 +113,45 @@ class Walker:
                 story = f"{at} {places} places in {self._truth.plan.areas[area].guid}: more than there were."
                 self.walk.findings.append(Finding("unexplained", story))
         self._frees += not block
+
+    def _sell(self, row: LedgerRow) -> None:
+        """An operator sold what was blocked: an order from this row on, in nobody's way."""
+        fact = read_json(row.input)
+        hold_id, body = int(fact["hold"]), fact["body"]
+        row = row._replace(buyer=body["buyer"], request_id=body["request_id"])
+        seats, areas = tuple(body["seats"]), tuple((area, places) for area, places in body["areas"])
+        if hold_id in self.walk.lives:
+            self.walk.findings.append(Finding("doubled", f"{told(row)} sold hold {hold_id} a second time."))
+        for seat in seats:
+            if seat not in self.walk.blocked:
+                story = f"{told(row)} sold seat {self.guids[seat]}, which was not off sale."
+                self.walk.findings.append(Finding("unexplained", story))
+            self.walk.blocked.discard(seat)
+            self.walk.holder[seat] = hold_id
+        for area, places in areas:
+            self.walk.places_blocked[area] -= places
+            if self.walk.places_blocked[area] < 0:
+                name = self._truth.plan.areas[area].guid
+                story = f"{told(row)} sold {places} places in {name}: more than were off sale."
+                self.walk.findings.append(Finding("unexplained", story))
+        self.walk.lives[hold_id] = Life(hold_id, row, seats, areas, paid=True)
+
+    def _take_back(self, row: LedgerRow) -> None:
+        """An operator took an order back, or some of it; it is free, or stays off sale."""
+        fact = read_json(row.input)
+        life, body = self.walk.lives.get(int(fact["hold"])), fact["body"]
+        if life is None or life.end is not None or not life.paid:
+            story = f"Batch {row.batch_no} position {row.position} took back hold {fact['hold']}, no order."
+            self.walk.findings.append(Finding("unexplained", story))
+            return
+        self._give_back(row, life, body)
+        if not life.areas and all(seat in life.given_back for seat in life.seats):
+            life.end, life.ending = row.at, "returned"
+        if body["blocked"]:
+            self.walk.blocked.update(body["seats"])
+            for area, places in body["areas"]:
+                self._area_free[area] -= places
+                self.walk.places_blocked[area] += places
 
     def _give(self, row: LedgerRow) -> None:
         result = read_json(row.result)

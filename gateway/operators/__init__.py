@@ -2,10 +2,11 @@
 
 from fastapi import APIRouter
 
-from gateway.operators import routes, seats
+from gateway.operators import routes, sales, seats
 
 router = APIRouter()
 router.include_router(routes.router)
 router.include_router(seats.router)
+router.include_router(sales.router)
 
 __all__ = ["router"]

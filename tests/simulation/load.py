@@ -50,7 +50,7 @@ def _holds(database: Database, memory: Memory) -> None:
         areas.setdefault(hold_id, []).append((area, quantity))
     counts = memory.count_by_buyer
     for hold_id, row in rows["hold"].items():
-        if row.state in ("active", "paid"):
+        if row.state in ("active", "paid") and row.kind == "buyer":
             counts[row.buyer] = counts.get(row.buyer, 0) + row.quantity
             if row.state == "active":
                 hold = Hold(

@@ -29,6 +29,7 @@ class HoldRow(NamedTuple):
     quantity: int
     expires_at: int
     extensions: int = 0
+    kind: str = "buyer"
 
 
 class WaitingRow(NamedTuple):
