@@ -31,7 +31,10 @@ class Refused(NamedTuple):
 
 
 def first_choice(memory: Memory, wish: Wish, left: int) -> tuple[int, Chosen] | Refused:
-    """The first option that can be had, and which; or why the first one cannot, but the limit goes first."""
+    """The first option that can be had, and which; or why the first one cannot, but the limit goes first.
+
+    So a refusal that is not LIMIT_REACHED is one for want of seats: of every option, for every buyer.
+    """
     refusal: Refused | None = None
     for number, option in enumerate(wish.options):
         chosen = choose(memory, option, left)
@@ -41,6 +44,11 @@ def first_choice(memory: Memory, wish: Wish, left: int) -> tuple[int, Chosen] | 
             refusal = chosen  # but for the limit more could be had
     assert refusal is not None, "a valid wish has at least one option"
     return refusal
+
+
+def left_for(memory: Memory, buyer: str) -> int:
+    """How many more seats and places this buyer may have; what waits for offers does not count."""
+    return memory.policy.seats_per_buyer_max - memory.count_by_buyer.get(buyer, 0)
 
 
 @contextmanager

@@ -51,6 +51,7 @@ class EventRow(Struct, frozen=True):
     opens_at: Micros | None
     extensions_max: int
     extension_seconds: int
+    offer_ttl_seconds: int
 
 
 class Decided(Struct, frozen=True):
@@ -85,6 +86,8 @@ class SeatMap(Struct, frozen=True):
     held_until: list[tuple[int, int]]
     """(seat number, expires_at in microseconds)"""
     areas_free: list[int]
+    places_held_until: list[tuple[int, int]] = []
+    """(area number, expires_at in microseconds) of holds of standing places, each pair once"""
 
 
 def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
@@ -149,7 +152,8 @@ SELECT asked.buyer, asked.request_id, found.input, found.arrival, found.outcome,
 
 _EVENT = """
 SELECT id, slug, name, venue_id, state, hold_ttl_seconds, seats_per_buyer_max, fast_gate,
-       (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds
+       (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds,
+       offer_ttl_seconds
   FROM event
 """
 READ_EVENT = _EVENT + " WHERE slug = %s"
@@ -184,6 +188,11 @@ SELECT coalesce(string_agg(left(state, 1), '' ORDER BY seat_no), '') FROM seat W
 SNAPSHOT_HELD = """
 SELECT hold_seat.seat_no, (extract(epoch FROM hold.expires_at) * 1000000)::bigint
   FROM hold_seat JOIN hold USING (event_id, hold_id)
+ WHERE event_id = %s AND hold.state = 'active'
+"""
+SNAPSHOT_PLACES_HELD = """
+SELECT DISTINCT hold_area.area_no, (extract(epoch FROM hold.expires_at) * 1000000)::bigint
+  FROM hold_area JOIN hold USING (event_id, hold_id)
  WHERE event_id = %s AND hold.state = 'active'
 """
 SNAPSHOT_AREAS = """
@@ -254,6 +263,8 @@ async def seat_map(connection: Conn, event_id: int) -> SeatMap:
         seats = await (await connection.execute(SNAPSHOT_SEATS, (event_id,))).fetchone()
         held = await (await connection.execute(SNAPSHOT_HELD, (event_id,))).fetchall()
         areas = await (await connection.execute(SNAPSHOT_AREAS, (event_id,))).fetchall()
+        places = await (await connection.execute(SNAPSHOT_PLACES_HELD, (event_id,))).fetchall()
     assert head is not None, "an event has a cursor row from its making"
     assert seats is not None, "an aggregate returns one row"
-    return SeatMap(head[0], head[1], seats[0], [(no, until) for no, until in held], [row[0] for row in areas])
+    free, ends = [row[0] for row in areas], [(area, until) for area, until in places]
+    return SeatMap(head[0], head[1], seats[0], [(no, until) for no, until in held], free, ends)

@@ -28,6 +28,7 @@ from gateway.operators.access import (
 from store import events
 from store.overview import read_overview
 from store.stream.wake import undecided
+from store.waiting_overview import read_waiting
 from store.words import Arrival, EventState
 
 Conn = psycopg.Connection[Any]
@@ -57,6 +58,7 @@ class NewEvent(Struct, frozen=True, forbid_unknown_fields=True):
     open: bool = False
     extensions_max: _Extensions = 1
     extension_seconds: _ExtendSeconds = 120
+    offer_ttl_seconds: _Ttl = 600
 
 
 class PolicyChange(Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,6 +69,7 @@ class PolicyChange(Struct, frozen=True, forbid_unknown_fields=True):
     fast_gate: bool | UnsetType = UNSET
     extensions_max: _Extensions | UnsetType = UNSET
     extension_seconds: _ExtendSeconds | UnsetType = UNSET
+    offer_ttl_seconds: _Ttl | UnsetType = UNSET
 
 
 router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
@@ -96,6 +99,12 @@ async def show_event(request: Request, event: str) -> Response:
     return answer({**msgspec.to_builtins(overview), "undecided": behind})
 
 
+@router.get("/events/{event}/waiting")
+async def show_waiting_list(request: Request, event: str) -> Response:
+    """Who waits for what, since when, and what became of the offers."""
+    return answer(await in_database(request, lambda conn: read_waiting(conn, event)))
+
+
 @router.post("/events/{event}/open")
 async def open_event(request: Request, event: str) -> Response:
     """Start selling."""
@@ -122,7 +131,7 @@ async def close_event(request: Request, event: str) -> Response:
 
 @router.patch("/events/{event}/policy", openapi_extra=body_described(PolicyChange))
 async def set_policy(request: Request, event: str) -> Response:
-    """Change how long holds last and may be extended, how many seats a buyer may have, the fast gate."""
+    """Change how long holds and offers last, whether holds may be extended, seats a buyer, the fast gate."""
     change = await read_body(request, PolicyChange)
     given = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET}
     changed = await in_database(request, lambda conn: events.set_policy(conn, event, **given))
@@ -153,6 +162,7 @@ def _create(new: NewEvent, conn: Conn) -> events.Event:
             opens_at=new.opens_at,
             extensions_max=new.extensions_max,
             extension_seconds=new.extension_seconds,
+            offer_ttl_seconds=new.offer_ttl_seconds,
         )
         if new.open:
             events.set_state(conn, new.slug, EventState.OPEN)

@@ -99,8 +99,10 @@ def snapshot(memory: Memory) -> dict[str, Any]:
             for hold_id, hold in memory.holds.items()
         },
         "policy": memory.policy,
+        "offers_owed": memory.offers_owed,
         "reflected": memory.reflected,
         "seats_free": memory.seats_free,
+        "waiting": _who_waits(memory),
     }
     seen = (looked_at.keys() - {"free", "runs"}) | {"seating", "layout"}  # the layout never changes
     assert seen == set(Memory.__slots__), "a new slot must be compared too"
@@ -115,6 +117,21 @@ def _runs(memory: Memory) -> tuple[list[int], list[int]]:
     anew.refresh()
     assert (kept.fits, kept.leaving_none) == (anew.fits, anew.leaving_none), "what is kept of runs is true"
     return list(kept.fits), list(kept.leaving_none)
+
+
+def _who_waits(memory: Memory) -> list[tuple[int, str, str, Any]]:
+    """In the list's order; who sleeps is no part of it. And what is kept beside it is true of it."""
+    waiting = memory.waiting
+    seen = [(wait_id, who.buyer, who.request_id, who.group.wish.options) for wait_id, who in waiting]
+    assert list(waiting.order) == sorted(waiting.entries) == [wait_id for wait_id, *_ in seen]
+    assert waiting.count_by_buyer == Counter(buyer for _, buyer, *_ in seen)
+    groups: dict[Any, list[int]] = {}
+    for wait_id, _, _, options in seen:
+        groups.setdefault(options, []).append(wait_id)
+    assert {options: list(group.waits) for options, group in waiting.groups.items()} == groups
+    assert waiting.restless.keys() <= groups.keys()
+    assert {group for group in waiting.groups.values() if not group.lacks} == waiting.awake
+    return list(seen)
 
 
 def _as_seen(memory: Memory) -> list[tuple[int, int]]:
@@ -369,8 +386,22 @@ LAWS = {
     "every hold was decided, at the place its id says, and every decision to hold has its hold": """
         SELECT * FROM (SELECT hold_id, buyer, request_id FROM hold WHERE event_id = %(event)s) AS h
           FULL JOIN (SELECT batch_no << 16 | position AS hold_id, buyer, request_id FROM ledger
-                      WHERE event_id = %(event)s AND outcome = 'held') AS l USING (hold_id, buyer, request_id)
+                      WHERE event_id = %(event)s AND outcome IN ('held', 'offered'))
+               AS l USING (hold_id, buyer, request_id)
          WHERE h.* IS NULL OR l.* IS NULL""",
+    "a request is on the waiting list, or was, exactly when that was its decision": """
+        SELECT * FROM (SELECT wait_id, buyer, request_id FROM waiting WHERE event_id = %(event)s) AS w
+          FULL JOIN (SELECT batch_no << 16 | position AS wait_id, buyer, request_id FROM ledger
+                      WHERE event_id = %(event)s AND outcome = 'waitlisted')
+               AS l USING (wait_id, buyer, request_id)
+         WHERE w.* IS NULL OR l.* IS NULL""",
+    "an offer is one hold of who waited, and of each who was offered one there is one": """
+        SELECT * FROM (SELECT hold_id, buyer, request_id, wait_id::text FROM waiting
+                        WHERE event_id = %(event)s AND state = 'offered') AS w
+          FULL JOIN (SELECT batch_no << 16 | position AS hold_id, buyer, request_id, input->>'wait' AS wait_id
+                       FROM ledger WHERE event_id = %(event)s AND kind = 'offer')
+               AS l USING (hold_id, buyer, request_id, wait_id)
+         WHERE w.* IS NULL OR l.* IS NULL""",
     "batches are numbered without gaps up to the cursor": """
         SELECT event_id FROM event_cursor WHERE event_id = %(event)s AND batch_no <>
           (SELECT count(*) FROM ledger_batch AS b WHERE b.event_id = event_cursor.event_id)""",

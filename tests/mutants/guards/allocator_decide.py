@@ -51,8 +51,8 @@ MUTANTS: list[Mutant] = [
     decide(
         Kind.BOUND,
         "what is moved does not count against the limit, and no more than that",
-        "memory.count_by_buyer.get(buyer, 0) + old.quantity\n",
-        "memory.count_by_buyer.get(buyer, 0) + old.quantity + 1\n",
+        "left_for(memory, buyer) + old.quantity\n",
+        "left_for(memory, buyer) + old.quantity + 1\n",
         f"{MOVING}::test_a_move_to_what_cannot_be_had_leaves_everything_as_it_was_and_says_so",
     ),
     In("allocator/follow.py")(
@@ -98,10 +98,11 @@ MUTANTS: list[Mutant] = [
         f"{LOOP}::test_facts_are_consumed_before_requests_and_free_their_seats_for_them",
         more=(
             (
-                "asks[start : start + piece], decided)\n        yield decided\n",
+                "asks[start : start + piece], decided, offering)\n        yield decided\n",
                 (
-                    "asks[start : start + piece], decided)\n        yield decided\n    for fact in facts:\n"
-                    "        _take_fact(memory, overlay, fact, decided)\n    yield decided\n"
+                    "asks[start : start + piece], decided, offering)\n        yield decided\n"
+                    "    for fact in facts:\n        _take_fact(memory, overlay, fact, decided)\n"
+                    "    yield decided\n"
                 ),
             ),
         ),
