@@ -71,6 +71,8 @@ class Walker:
         self._truth = truth
         self._area_free = [area.capacity for area in truth.plan.areas]
         self._frees = 0
+        self._arrivals: dict[int, str] = {}
+        """Of requests on the waiting list, by wait id."""
         self._nothing_since: dict[str, int] = {}
 
     def run(self) -> Walk:
@@ -82,6 +84,11 @@ class Walker:
                     self._give(row)
                 elif row.outcome in ("taken", "sold_out"):
                     self._refuse(row)
+                elif row.outcome == "waitlisted":
+                    self._arrivals[row.hold_id] = row.arrival
+            elif row.kind == "offer":
+                arrival = self._arrivals.get(int(read_json(row.input)["wait"]), "0-0")
+                self._give(row._replace(arrival=arrival))  # it has the place of the request that waited
             elif row.outcome in ("blocked", "unblocked"):
                 self._block(row)
             else:
