@@ -22,8 +22,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.checks.answers import check_answers
+from bench.checks.holders import check_holders
 from bench.checks.order import check_order
 from bench.checks.tables import check_tables
+from bench.checks.waiters import check_waiting
 from bench.checks.waiting import check_list
 from bench.checks.walk import Walker
 from bench.evidence import Finding, Loss, Seen, Truth
@@ -43,4 +45,6 @@ def judge(seen: Sequence[Seen], truth: Truth, losses: Sequence[Loss] = ()) -> li
     findings.extend(check_tables(truth, walk))
     findings.extend(check_order(seen, truth, walk, losses))
     findings.extend(check_answers(seen, truth, walk, losses))
+    findings.extend(check_holders(seen, truth, walk))
+    findings.extend(check_waiting(seen, truth))
     return sorted(dict.fromkeys(findings), key=lambda finding: KINDS.index(finding.kind))
