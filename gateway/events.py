@@ -54,9 +54,7 @@ class EventRuntime:
         self, row: EventRow, plan_text: bytes, plan_sha256: str, seat_map: SeatMap, parts: Parts
     ) -> None:
         self.row = row
-        self.plan = plan.decode(plan_text)
-        self.plan_text = plan_text
-        self.plan_etag = f'"{plan_sha256}"'
+        self._take_plan(plan_text, plan_sha256)
         self.numbers = {seat.guid: no for no, seat in enumerate(self.plan.seats)}
         self.area_numbers = {area.guid: no for no, area in enumerate(self.plan.areas)}
         self.seats = Seats(self.numbers, len(self.plan.areas))
@@ -236,6 +234,8 @@ class EventRuntime:
         try:
             async with self._parts.pool.connection() as connection:
                 row = await lookups.event_by_slug(connection, self.row.slug)
+                if row.plan_sha256 != self.row.plan_sha256:
+                    self._take_plan(*await lookups.plan_text(connection, row.id))
         except (NotFound, *DATABASE_AWAY):
             return
         before, self.row = self.row.state, row
@@ -243,6 +243,12 @@ class EventRuntime:
             self._set_state(row.state)
             frame = msgspec.json.encode({"type": "event", "state": row.state})
             await broadcast(self.clients, frame)
+
+    def _take_plan(self, text: bytes, sha256: str) -> None:
+        """What may change of it, while the event is a draft, are the categories of its seats."""
+        self.plan = plan.decode(text)
+        self.plan_text = text
+        self.plan_etag = f'"{sha256}"'
 
     def _set_state(self, state: EventState) -> None:
         if state is EventState.PAUSED:
@@ -309,7 +315,7 @@ class Events:
         try:
             async with self._parts.pool.connection() as connection:
                 row = await lookups.event_by_slug(connection, slug)
-                text, sha256 = await lookups.plan_text(connection, row.venue_id)
+                text, sha256 = await lookups.plan_text(connection, row.id)
                 seat_map = await lookups.seat_map(connection, row.id)
         except NotFound:
             if len(self._missing) >= MISSING_MAX:

@@ -23,7 +23,7 @@ from store.words import Arrival, EventState
 app = typer.Typer(
     no_args_is_help=True,
     help="Events: create, open, pause, resume, close, show, list; their seats: block, unblock, release-hold, "
-    "sell, return; prices.",
+    "sell, return, recategorise; prices.",
 )
 
 SlugArgument = Annotated[str, typer.Argument(help="The event's name in addresses, such as spring-gala.")]
@@ -171,5 +171,6 @@ app.command("unblock")(seats.unblock)
 app.command("release-hold")(seats.release_hold)
 app.command("sell")(sales.sell)
 app.command("return")(sales.take_back)
+app.command("recategorise")(sales.recategorise)
 app.command("prices")(sales.prices)
 app.command("audit")(seats.read_audit)
