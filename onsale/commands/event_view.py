@@ -67,6 +67,8 @@ def what_of(row: Audit) -> str:
     if what["change"] == "prices":
         return f"prices: {_terms(PriceTerms(**{name: what[name] for name in PriceTerms.__struct_fields__}))}"
     told = f"{what['change']} {_named(what['seats'], what['areas'])}"
+    if what["change"] == "recategorise":
+        return f"{told}: {what['category']} now"
     if what["change"] == "sell":
         return f"{told} (order {what['hold']} of {what['buyer']}, {what['as']})"
     return f"{told} (hold {what['hold']} of {what['buyer']})" if "hold" in what else told
