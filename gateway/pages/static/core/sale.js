@@ -260,9 +260,11 @@ export class Sale {
     this.asking.ask({ ...rest, waitlist: true });
   }
 
-  /** Looks for other seats instead of a hold's; the hold stays until others are had. @param {string} hold */
+  /** Looks for other seats instead of a hold's; the hold stays until others are had. @param {import("./holds.js").Hold} hold */
   move(hold) {
-    this.touch({ moving: hold, notice: null, choice: { ...this.state.choice, picked: [], places: {} } });
+    const { choice } = this.state;
+    const best = { ...choice.best, quantity: hold.seats.length || choice.best.quantity };
+    this.touch({ moving: hold.id, notice: null, choice: { ...choice, best, picked: [], places: {} } });
   }
 
   /** Shows a notice and says it. @param {import("./words.js").Notice} notice */

@@ -90,13 +90,12 @@ function offerOf({ state }) {
 }
 
 function TheButton({ sale }) {
-  const { event, venue, choice, notice } = sale.state;
+  const { venue, choice, notice } = sale.state;
   const { quantity, possible, cost, from } = offerOf(sale);
   const full = sale.allowance === 0;
   const over = quantity > sale.allowance;
   const standing = choice.mode === "map" && !choice.picked.length && quantity > 0;
   const what = counted(quantity, standing ? "place" : "seat");
-  const most = event.seats_per_buyer_max;
   const offered = notice?.offers?.length > 0;
   const hopeless = choice.mode === "best" && !possible && !over && !full;
   const verb = sale.orders.moving ? "Hold instead:" : "Hold";
@@ -109,8 +108,16 @@ function TheButton({ sale }) {
     <div class=${`thumb ${possible && !over && !offered ? "ready" : ""}`}><button type="submit" class="button main" disabled=${!possible || over}>
       ${!quantity || !possible ? "Hold seats" : `${verb} ${what} · ${from ? "from " : ""}${price(cost, venue.currency)}`}
     </button></div>
-    <p class="quiet-text">${full ? `You have all ${most} you can have here.` : over ? `You can have ${sale.allowance} more here.` : `Yours for ${spoken(event.hold_ttl_seconds)} while you buy. Up to ${most} each.`}</p>
+    <p class="quiet-text">${termsOf(sale, over)}</p>
   </div>`;
+}
+
+function termsOf({ state, orders, allowance }, over) {
+  const { seats_per_buyer_max: most, hold_ttl_seconds } = state.event;
+  if (allowance === 0) return `You have all ${most} you can have here.`;
+  if (over) return `You can have ${allowance} more here.`;
+  if (orders.moving) return "The time you have left stays the same.";
+  return `Yours for ${spoken(hold_ttl_seconds)} while you buy. Up to ${most} each.`;
 }
 
 /** The way to the waiting list, with what is known of its chances. @param {{sale: Sale, want: any, label: string}} props */
