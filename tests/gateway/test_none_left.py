@@ -158,6 +158,8 @@ def test_counts_and_ends_are_those_of_the_map_after_any_changes():
         held = [no for no in range(8) if letters[no] == HELD]
         claimed = random.sample(free, min(len(free), random.randint(0, 3)))
         freed = random.sample(held, min(len(held), random.randint(0, 2)))
+        claimed += [no for no in held if no not in freed and random.random() < 0.2]  # extended
+        freed += [no for no in free if no not in claimed and random.random() < 0.2]  # taken and freed at once
         until = NOW + random.randint(1, 50)
         left.apply(Delta(batch_no, NOW, [(no, until) for no in claimed], freed, [], []))
         stock = left.stock
