@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -85,10 +86,12 @@ def test_waiting_is_asked_for_together_with_the_seats(page: Page, fake: FakeGate
 
 def test_who_hears_at_once_that_nothing_is_left_can_wait(page: Page, fake: FakeGateway) -> None:
     wish_for(page, 2)
-    fake.forced = {"type": "not_queued", "reason": "none_left", "on_hold": 37, "held_until": None}
+    ends = int(time.time() * 1000) + 240_000
+    fake.forced = {"type": "not_queued", "reason": "none_left", "on_hold": 37, "held_until": ends}
     ask(page)
     notice = page.locator(".notice")
     expect(notice).to_contain_text("Nothing is left right now. 37 seats on hold: some may come back.")
+    expect(notice).to_contain_text("The first of these holds ends in 4 minutes.")
     page.get_by_role("button", name="Wait for it").click()
     expect(page.get_by_role("heading", name="Held for you")).to_be_visible()  # it came back meanwhile
 

@@ -185,6 +185,13 @@ WAITING: list[Mutant] = [
         f"{WAITERS}::test_with_more_who_look_places_are_told_less_often",
     ),
     waiters(
+        Kind.BOUND,
+        "looks at a long waiting list leave Postgres time for others",
+        "max(LOOK_SECONDS_MIN, REST_TIMES * look_seconds)",
+        "LOOK_SECONDS_MIN",
+        f"{WAITERS}::test_long_looks_are_followed_by_long_rests",
+    ),
+    waiters(
         Kind.DEDUPE,
         "who has the same place as before is not told again",
         "        if looks.told != seen or longer:\n",

@@ -133,10 +133,10 @@ export class Asking {
     return hold ? words.keptAsItWas(notice, this.sale.orders.names(hold)) : notice;
   }
 
-  refusedAtTheGate({ id, taken, reason, on_hold = 0 }) {
+  refusedAtTheGate({ id, taken, reason, on_hold = 0, held_until = null }) {
     const request = this.#answered(id);
     if (request && reason === "none_left") {
-      const { venue, held_until } = this.sale.state;
+      const { venue } = this.sale.state;
       const left_ms = held_until === null ? null : held_until - this.sale.clock.now();
       this.sale.tell(waitable(words.noneLeft(request.want, venue, on_hold, left_ms), request.want));
     } else if (request) {
