@@ -118,7 +118,7 @@ class ListWalk:
 def _quantity(choice: dict[str, Any]) -> int:
     """Seats and places of a choice without several parties."""
     party = int((choice.get("best") or {}).get("quantity", 0))
-    return len(choice.get("seats", ())) + party + sum(choice.get("areas", {}).values())
+    return len(choice.get("seats", ())) + party + int(sum(choice.get("areas", {}).values()))
 
 
 def what(row: LedgerRow) -> str:
