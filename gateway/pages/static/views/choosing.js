@@ -103,19 +103,20 @@ function TheButton({ sale }) {
     <p class="total"><span>${quantity && possible ? what : choice.mode === "best" && !full ? "Not enough free with these wishes" : "Nothing chosen yet"}</span>
       ${quantity > 0 && possible && html`<b class="money">${from ? "from " : ""}${price(cost, venue.currency)}</b>`}</p>
     ${hopeless && html`<${WaitForThem} sale=${sale} want=${wantOf(choice, venue)} label=${`Wait for ${what}`} />`}
-    ${!hopeless && !sale.orders.moving && html`<label class="check wait-check"><input type="checkbox" checked=${choice.wait}
+    ${!hopeless && !sale.orders.moving && !sale.onlyToWait && html`<label class="check wait-check"><input type="checkbox" checked=${choice.wait}
       onChange=${() => sale.choose({ wait: !choice.wait }, notice)} /> <span>If that cannot be had, wait for it</span></label>`}
     <div class=${`thumb ${possible && !over && !offered ? "ready" : ""}`}><button type="submit" class="button main" disabled=${!possible || over}>
-      ${!quantity || !possible ? "Hold seats" : `${verb} ${what} · ${from ? "from " : ""}${price(cost, venue.currency)}`}
+      ${!quantity || !possible ? "Hold seats" : sale.onlyToWait ? `Wait for ${what}` : `${verb} ${what} · ${from ? "from " : ""}${price(cost, venue.currency)}`}
     </button></div>
     <p class="quiet-text">${termsOf(sale, over)}</p>
   </div>`;
 }
 
-function termsOf({ state, orders, allowance }, over) {
+function termsOf({ state, orders, allowance, onlyToWait }, over) {
   const { seats_per_buyer_max: most, hold_ttl_seconds } = state.event;
   if (allowance === 0) return `You have all ${most} you can have here.`;
   if (over) return `You can have ${allowance} more here.`;
+  if (onlyToWait) return "Nothing is left there now. What comes back is offered in the order of the list.";
   if (orders.moving) return "The time you have left stays the same.";
   return `Yours for ${spoken(hold_ttl_seconds)} while you buy. Up to ${most} each.`;
 }
