@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from allocator.limits import Left, Room, count_limited
 from allocator.memory import Hold, Memory
 from allocator.seating import Step
 from allocator.wishes import Option, Party, Wish
@@ -30,7 +32,28 @@ class Refused(NamedTuple):
     result: str
 
 
-def first_choice(memory: Memory, wish: Wish, left: int) -> tuple[int, Chosen] | Refused:
+def left_for(memory: Memory, buyer: str, more: Hold | None = None) -> int | Left:
+    """How many more seats and places the buyer may have, by every limit there is; `more` does not count."""
+    left = memory.policy.seats_per_buyer_max - memory.count_by_buyer.get(buyer, 0)
+    if more is not None:
+        left += more.quantity
+    tour, limits = memory.policy.tour, memory.category_limits
+    if tour is None and not limits:
+        return left  # nearly every event
+    total, elsewhere = left, 0
+    if tour is not None:
+        elsewhere = memory.elsewhere.get(buyer, 0)
+        here = memory.policy.seats_per_buyer_max - left
+        total = min(left, tour.seats_per_buyer_max - here - elsewhere)
+    counts = memory.count_by_category
+    by_category = {category: most - counts.get((buyer, category), 0) for category, most in limits.items()}
+    if more is not None:
+        for category, count in count_limited(memory.layout, limits, more.seats, more.areas).items():
+            by_category[category] += count
+    return Left(total, left, elsewhere, by_category)
+
+
+def first_choice(memory: Memory, wish: Wish, left: int | Left) -> tuple[int, Chosen] | Refused:
     """The first option that can be had, and which; or why the first one cannot, but the limit goes first."""
     refusal: Refused | None = None
     for number, option in enumerate(wish.options):
@@ -61,46 +84,63 @@ def counted_free(memory: Memory, hold_id: HoldId, hold: Hold) -> Iterator[None]:
             memory.areas_free[area] -= quantity
 
 
-def choose(memory: Memory, option: Option, left: int) -> Chosen | Refused:
+def choose(memory: Memory, option: Option, left: int | Left) -> Chosen | Refused:
     """Decide one option for a buyer who may have `left` more seats and places."""
     if option.up_to:
         return _up_to(memory, option, left)
     for seat in option.seats:
         if memory.hold_of[seat]:
             return Refused(Outcome.TAKEN, taken(memory, option.seats))
-    if option.quantity > left:
-        return _over_the_limit(memory)
+    room = None
+    if isinstance(left, int):
+        if option.quantity > left:
+            return _over_the_limit(memory)
+    else:
+        if option.quantity > left.total:
+            return _over_a_total(memory, left, option.quantity)
+        if left.by_category:
+            room = Room(memory.layout, left.by_category)
+            category = room.spend(option.seats, option.areas)
+            if category is not None:
+                return _over_a_category(memory, category)
     for area, quantity in option.areas:
         if memory.areas_free[area] < quantity:
             return _area_full(memory, area)
     if not option.parties:
         return Chosen(option.seats, option.areas, None)
-    if len(option.parties) == 1 and not option.seats:  # what nearly everyone describes: nobody else to mind
+    if room is None and len(option.parties) == 1 and not option.seats:  # what nearly everyone describes
         (party,) = option.parties
         found = _party(memory, party, party.quantity, [])
         if found is None:
             return _none_together(memory, party)
         return Chosen(tuple(found[0]), option.areas, found[1])
-    return _seated(memory, option, list(option.seats), option.quantity)
+    return _seated(memory, option, list(option.seats), option.quantity, room)
 
 
-def _up_to(memory: Memory, option: Option, left: int) -> Chosen | Refused:
+def _up_to(memory: Memory, option: Option, most: int | Left) -> Chosen | Refused:
     """As much of the option as there is: named seats first, then parties, then places."""
+    left, room = (most, None) if isinstance(most, int) else (most.total, _room(memory, most))
     if left <= 0:
-        return _over_the_limit(memory)
-    named = [seat for seat in option.seats if not memory.hold_of[seat]][:left]
-    found = _seated(memory, option, named, left)
+        return _over_the_limit(memory) if isinstance(most, int) else _over_a_total(memory, most, 1)
+    named = _free(memory, option.seats)
+    named = named[:left] if room is None else room.fitting(named, left)
+    found = _seated(memory, option, named, left, room)
     if isinstance(found, Refused):
         return found
     left -= len(found.seats)
     areas: list[tuple[int, int]] = []
     for area, quantity in option.areas:
         quantity = min(quantity, memory.areas_free[area], left)
+        if room is not None:
+            quantity = room.places(area, quantity)
         if quantity:
             areas.append((area, quantity))
             left -= quantity
     if found.seats or areas:
         return found._replace(areas=tuple(areas))
+    category = None if room is None else _in_the_way(memory, option, room)
+    if category is not None:
+        return _over_a_category(memory, category)
     if option.parties:
         return _none_together(memory, option.parties[0])
     return (
@@ -110,8 +150,26 @@ def _up_to(memory: Memory, option: Option, left: int) -> Chosen | Refused:
     )
 
 
-def _seated(memory: Memory, option: Option, seats: list[int], left: int) -> Chosen | Refused:
-    """`seats` and those of all parties, at most `left`; what one party got is taken for the next."""
+def _in_the_way(memory: Memory, option: Option, room: Room) -> int | None:
+    """The category but for whose limit something of the option could be had, when nothing can."""
+    free = _free(memory, option.seats)
+    if free:
+        return room.lacking(free, 1)
+    for party in option.parties:
+        found = _party(memory, party, 1, [])
+        if found is not None:
+            return room.lacking(found[0], 1)
+    areas = [area for area, _ in option.areas if memory.areas_free[area]]
+    return room.area_lacking(areas[0]) if areas else None
+
+
+def _seated(
+    memory: Memory, option: Option, seats: list[int], left: int, room: Room | None
+) -> Chosen | Refused:
+    """`seats` and those of all parties, at most `left`; what one party got is taken for the next.
+
+    With `room`, each in blocks of a category that has room for all of it.
+    """
     seating = memory.seating
     hidden = list(seats)
     seating.hide(hidden)
@@ -120,7 +178,10 @@ def _seated(memory: Memory, option: Option, seats: list[int], left: int) -> Chos
         for party in option.parties:
             found = None
             for quantity in range(min(party.quantity, left - len(seats)), 0, -1):
-                found = _party(memory, party, quantity, hidden)
+                described = party
+                if room is not None:
+                    described = party._replace(mask=room.narrowed(party.mask, quantity))
+                found = _party(memory, described, quantity, hidden)
                 if found is not None or not option.up_to:
                     break
             if found is not None:
@@ -129,8 +190,10 @@ def _seated(memory: Memory, option: Option, seats: list[int], left: int) -> Chos
                 last = max(last, step, key=_STEPS.index)
                 seating.hide(part)
                 hidden += part
+                if room is not None:
+                    room.spend(part)
             elif not option.up_to:
-                return _none_together(memory, party)
+                return _not_seated(memory, party, hidden, room)
     finally:
         seating.show(hidden)
     return Chosen(tuple(seats), option.areas, last if option.parties else None)
@@ -171,6 +234,39 @@ def taken(memory: Memory, seats: tuple[int, ...]) -> str:
     seat_json = memory.layout.seat_json
     gone = ",".join([seat_json[seat] for seat in seats if memory.hold_of[seat]])
     return f'{{"taken":[{gone}],"instead":{memory.seating.instead(seats[0], len(seats))}}}'
+
+
+def _free(memory: Memory, seats: tuple[int, ...]) -> list[int]:
+    return [seat for seat in seats if not memory.hold_of[seat]]
+
+
+def _room(memory: Memory, left: Left) -> Room | None:
+    return Room(memory.layout, left.by_category) if left.by_category else None
+
+
+def _not_seated(memory: Memory, party: Party, hidden: list[int], room: Room | None) -> Refused:
+    """Why a party finds no seats: but for a category's limit there are some, or there are none."""
+    found = None if room is None else _party(memory, party, party.quantity, hidden)
+    if room is None or found is None:
+        return _none_together(memory, party)
+    category = room.lacking(found[0], party.quantity)
+    assert category is not None, "in blocks with room for the party there was nothing"
+    return _over_a_category(memory, category)
+
+
+def _over_a_total(memory: Memory, left: Left, quantity: int) -> Refused:
+    """By the event's limit, or else by the tour's."""
+    tour = memory.policy.tour
+    if quantity > left.by_event or tour is None:
+        return _over_the_limit(memory)
+    told = f'"limit":{tour.seats_per_buyer_max},"elsewhere":{left.elsewhere}'
+    return Refused(Outcome.LIMIT_REACHED, f'{{"reason":"tour_limit",{told}}}')
+
+
+def _over_a_category(memory: Memory, category: int) -> Refused:
+    name = json.dumps(memory.layout.plan.categories[category].name, ensure_ascii=False)
+    limit = memory.category_limits[category]
+    return Refused(Outcome.LIMIT_REACHED, f'{{"reason":"limit","limit":{limit},"category":{name}}}')
 
 
 def _over_the_limit(memory: Memory) -> Refused:

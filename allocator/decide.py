@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from allocator.choosing import Chosen, Refused, counted_free, first_choice
+from allocator.choosing import Chosen, Refused, counted_free, first_choice, left_for
 from allocator.memory import Hold, Memory, Overlay, expiry_now
 from allocator.wishes import Wish
 from store.words import (
@@ -29,7 +29,7 @@ from store.words import (
     Policy,
 )
 
-CODE_VERSION = 3
+CODE_VERSION = 4
 EXPIRIES_PER_BATCH_MAX = 2_000
 """A mass expiry is spread over batches, so none of them makes buyers wait."""
 
@@ -42,6 +42,7 @@ decode_policy = msgspec.json.Decoder(Policy).decode
 decode_blocks = msgspec.json.Decoder(Blocks).decode
 _decode_extended = msgspec.json.Decoder(Extended).decode
 _decode_given_back = msgspec.json.Decoder(GivenBack).decode
+_decode_elsewhere = msgspec.json.Decoder(dict[str, int]).decode
 
 
 class Fact(NamedTuple):
@@ -51,6 +52,11 @@ class Fact(NamedTuple):
     kind: str
     hold_id: HoldId | None
     body: str
+
+
+def elsewhere_fact(counts: dict[str, int]) -> Fact:
+    """What a batch found on the tour's other dates, for the ledger: no row of the fact table says so."""
+    return Fact(0, FactKind.ELSEWHERE, None, msgspec.json.encode(counts).decode())
 
 
 class Ask(NamedTuple):
@@ -109,6 +115,8 @@ class Decided:
     extended: list[HoldId] = field(default_factory=list)
     state: str = ""
     """The event's state when a policy fact set it."""
+    tour_id: int | None = None
+    """The tour whose limit counts what is claimed."""
     first_ask: int = 0
     """Position of the first request."""
 
@@ -145,6 +153,7 @@ def decide_in_pieces(
     for fact in facts:
         _take_fact(memory, overlay, fact, decided)
     _expire(memory, overlay, expiry_now(memory, batch_time), decided)
+    decided.tour_id = None if memory.policy.tour is None else memory.policy.tour.id
     position = decided.first_ask = len(decided.rows)
     assert position + len(asks) < 1 << 16, "a hold id has 16 bits for the position"
     assert not asks or memory.policy.state is not EventState.PAUSED, "while paused nothing is decided"
@@ -213,6 +222,9 @@ def consume(memory: Memory, overlay: Overlay, fact: Fact) -> Hold | None:
             change = overlay.block if fact.kind == FactKind.BLOCKED else overlay.unblock
             change(decode_blocks(fact.body))
         return None
+    if fact.kind == FactKind.ELSEWHERE:
+        overlay.set_elsewhere(_decode_elsewhere(fact.body))
+        return None
     assert fact.hold_id is not None, "a fact about a hold names it"
     if fact.kind == FactKind.PAID:
         return overlay.settle(fact.hold_id)
@@ -247,8 +259,7 @@ def _answer(
     expires_at: int,
     decided: Decided,
 ) -> tuple[Outcome, str]:
-    left = memory.policy.seats_per_buyer_max - memory.count_by_buyer.get(buyer, 0)
-    found = first_choice(memory, wish, left)
+    found = first_choice(memory, wish, left_for(memory, buyer))
     if isinstance(found, Refused):
         return found
     hold = Hold(buyer, found[1].seats, found[1].areas, expires_at)
@@ -277,7 +288,7 @@ def _move(
     too_new = wish.move >> 16 == hold_id >> 16
     if old is None or old.buyer != buyer or old.expires_at <= batch_time or too_new:
         return Outcome.INVALID, NO_SUCH_HOLD
-    left = memory.policy.seats_per_buyer_max - memory.count_by_buyer.get(buyer, 0) + old.quantity
+    left = left_for(memory, buyer, old)
     with counted_free(memory, wish.move, old):
         found = first_choice(memory, wish, left)
     if isinstance(found, Refused):

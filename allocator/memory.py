@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 
 from allocator.layout import Layout
+from allocator.limits import count_limited, limits_by_number
 from allocator.seating import Seating
 from store.words import Blocks, EventState, HoldId, Policy
 
@@ -53,7 +54,10 @@ class Memory:
         "areas_free",
         "batch_no",
         "batch_time",
+        "category_limits",
         "count_by_buyer",
+        "count_by_category",
+        "elsewhere",
         "expiries",
         "hold_of",
         "holds",
@@ -76,6 +80,12 @@ class Memory:
         self.holds: dict[HoldId, Hold] = {}
         self.count_by_buyer: dict[str, int] = {}
         """Seats and places a buyer holds or owns; buyers with none are left out."""
+        self.category_limits = limits_by_number(layout, policy)
+        """Category number → most of it one buyer may have; empty for nearly every event."""
+        self.count_by_category: dict[tuple[str, int], int] = {}
+        """(buyer, category number) → seats and places they hold or own, of categories with a limit."""
+        self.elsewhere: dict[str, int] = {}
+        """Buyer → what they have on the tour's other dates: read for one batch, and known only in it."""
         self.expiries: list[tuple[int, HoldId]] = []
         """A heap; an entry counts only while its hold is active and still expires at that time."""
         self.reflected: frozenset[int] = frozenset()
@@ -112,13 +122,23 @@ class Memory:
 class Overlay:
     """One attempt at a batch. End it with `keep` (COMMIT is known) or `discard` (it is known not to be)."""
 
-    __slots__ = ("_areas", "_counts", "_extended", "_holds", "_memory", "_policy", "_seats")
+    __slots__ = (
+        "_areas",
+        "_category_counts",
+        "_counts",
+        "_extended",
+        "_holds",
+        "_memory",
+        "_policy",
+        "_seats",
+    )
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._seats: list[tuple[int, int]] = []
         self._areas: list[tuple[int, int]] = []
         self._counts: list[tuple[str, int]] = []
+        self._category_counts: list[tuple[tuple[str, int], int]] = []
         self._holds: list[tuple[HoldId, Hold | None]] = []
         self._policy = memory.policy
         self._extended: list[tuple[Hold, int]] = []
@@ -137,7 +157,7 @@ class Overlay:
         self._holds.append((hold_id, None))
         memory.holds[hold_id] = hold
         heapq.heappush(memory.expiries, (hold.expires_at, hold_id))
-        self._count(hold.buyer, hold.quantity)
+        self._count(hold, 1)
 
     def free(self, hold_id: HoldId) -> Hold | None:
         """Take back what a hold has, if memory still knows it as active; None when it does not."""
@@ -214,16 +234,28 @@ class Overlay:
                     hold.expires_at += extend_us
             self._rebuild_expiries()
         memory.policy = policy
+        limits = limits_by_number(memory.layout, policy)
+        assert limits.keys() == memory.category_limits.keys() or not memory.count_by_buyer, (
+            "which categories have a limit is settled before anybody has anything: what they have is counted"
+        )
+        memory.category_limits = limits
+
+    def set_elsewhere(self, counts: dict[str, int]) -> None:
+        """What buyers have on the tour's other dates, for as long as this batch lasts."""
+        self._memory.elsewhere = counts
 
     def keep(self, batch_no: int, batch_time: int) -> None:
         """The transaction is true: this is memory now."""
         self._memory.batch_no = batch_no
         self._memory.batch_time = batch_time
+        self._memory.elsewhere = {}
 
     def discard(self) -> None:
         """The transaction is not true: put everything back as it was."""
         memory = self._memory
         memory.policy = self._policy
+        memory.category_limits = limits_by_number(memory.layout, self._policy)
+        memory.elsewhere = {}
         for hold, extend_us in self._extended:
             hold.expires_at -= extend_us
         for hold_id, before in reversed(self._holds):
@@ -243,6 +275,8 @@ class Overlay:
                 memory.count_by_buyer[buyer] = count
             else:
                 memory.count_by_buyer.pop(buyer, None)
+        for key, count in reversed(self._category_counts):
+            _set_count(memory.count_by_category, key, count)
         self._rebuild_expiries()
 
     def _take_back(self, hold_id: HoldId, hold: Hold) -> None:
@@ -255,7 +289,7 @@ class Overlay:
         memory.seats_free += len(hold.seats)
         for area, quantity in hold.areas:
             self._move_places(area, quantity)
-        self._count(hold.buyer, -hold.quantity)
+        self._count(hold, -1)
 
     def _move_places(self, area: int, change: int) -> None:
         areas_free = self._memory.areas_free
@@ -263,19 +297,35 @@ class Overlay:
         areas_free[area] += change
         assert 0 <= areas_free[area] <= self._memory.layout.area_capacities[area], "places within capacity"
 
-    def _count(self, buyer: str, change: int) -> None:
-        counts = self._memory.count_by_buyer
+    def _count(self, hold: Hold, sign: int) -> None:
+        """What a buyer has becomes more (1) or less (-1) by what the hold has."""
+        memory, buyer = self._memory, hold.buyer
+        counts, change = memory.count_by_buyer, sign * hold.quantity
         before = counts.get(buyer, 0)
         self._counts.append((buyer, before))
         if before + change:
             counts[buyer] = before + change
         else:
             counts.pop(buyer, None)
+        if memory.category_limits:
+            limited = count_limited(memory.layout, memory.category_limits, hold.seats, hold.areas)
+            for category, count in limited.items():
+                key = (buyer, category)
+                before = memory.count_by_category.get(key, 0)
+                self._category_counts.append((key, before))
+                _set_count(memory.count_by_category, key, before + sign * count)
 
     def _rebuild_expiries(self) -> None:
         memory = self._memory
         memory.expiries = [(hold.expires_at, hold_id) for hold_id, hold in memory.holds.items()]
         heapq.heapify(memory.expiries)
+
+
+def _set_count(counts: dict[tuple[str, int], int], key: tuple[str, int], count: int) -> None:
+    if count:
+        counts[key] = count
+    else:
+        counts.pop(key, None)
 
 
 def expiry_now(memory: Memory, batch_time: int) -> int:

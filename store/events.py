@@ -17,12 +17,13 @@ from typing import Any
 import msgspec
 import psycopg
 from psycopg.rows import kwargs_row, tuple_row
+from psycopg.types.json import Jsonb
 
 from store.errors import Conflicted, NotFound, Unavailable
 from store.plan import Plan
-from store.terms import DECIDED_BY, TERMS, Terms, check, check_terms, terms_in
+from store.terms import DECIDED_BY, TERMS, Terms, check, check_limits, check_terms, terms_in
 from store.venues.rows import load_plan
-from store.words import EventId, EventState, FactKind, Micros, Policy
+from store.words import EventId, EventState, FactKind, Micros, Policy, TourLimit
 
 Conn = psycopg.Connection[Any]
 
@@ -57,9 +58,12 @@ class Event(Terms, frozen=True, kw_only=True):
     opens_at: datetime | None
     paused_at: datetime | None
     created_at: datetime
+    tour: str | None = None
+    """The slug of the tour it is a date of."""
 
 
-_COLUMNS = ", ".join(Event.__struct_fields__)
+_TOUR = "(SELECT slug FROM tour WHERE tour.id = event.tour_id) AS tour"
+_COLUMNS = ", ".join(_TOUR if name == "tour" else name for name in Event.__struct_fields__)
 _READ = f"SELECT {_COLUMNS} FROM event WHERE slug = %s"
 _READ_LOCKED = _READ + " FOR UPDATE"  # one operator at a time changes an event
 _LIST = f"SELECT {_COLUMNS} FROM event ORDER BY id DESC LIMIT {EVENTS_MAX}"
@@ -96,9 +100,15 @@ UPDATE event SET {", ".join(f"{term} = coalesce(%({term})s, {term})" for term in
 WHERE id = %(event)s
 """
 _READ_POLICY = f"""
-SELECT state, (extract(epoch FROM paused_at) * 1000000)::bigint, {", ".join(DECIDED_BY)}
-FROM event WHERE id = %s
+SELECT state, (extract(epoch FROM paused_at) * 1000000)::bigint, tour.id, tour.seats_per_buyer_max,
+       {", ".join(f"event.{term}" for term in DECIDED_BY)}
+FROM event LEFT JOIN tour ON tour.id = event.tour_id WHERE event.id = %s
 """
+_READ_CATEGORIES = """
+SELECT ARRAY (SELECT category ->> 'name' FROM json_array_elements(plan::json -> 'categories') AS category)
+FROM venue WHERE id = %s
+"""
+_JOIN_TOUR = "UPDATE event SET tour_id = %s WHERE id = %s"
 
 # Locks the cursor, so no batch is under way: its holds are committed and get the time back like all
 # others, and the next batch consumes the fact before it decides.
@@ -147,7 +157,10 @@ def create_event(
     check(opens_at is None or opens_at.year in OPENS_AT_YEARS, "opens_at", years)
     check_terms(terms)
     values = {"slug": slug, "name": name.strip(), "venue": venue_id, "opens_at": opens_at}
-    values |= terms_in(Terms(**terms))
+    all_terms = Terms(**terms)
+    categories = [category.name for category in plan.categories]
+    check_limits(all_terms.limits, all_terms.seats_per_buyer_max, categories)
+    values |= _as_columns(terms_in(all_terms))
     try:
         with _transaction(conn):
             if conn.execute("SELECT 1 FROM venue WHERE id = %s", (venue_id,)).fetchone() is None:
@@ -218,17 +231,40 @@ def open_when_due(conn: Conn, event_id: int) -> int | None:
 def set_policy(conn: Conn, slug: str, **change: Any) -> Event:
     """Change some of `store.terms.Terms`, for requests decided from now on; running holds keep their time.
 
-    What is None stays. Raises `NotFound`, and `BadRequest` for a value out of bounds.
+    What is None stays. Which categories have a limit is settled when the sale begins: from then on how much
+    of each a buyer has is counted. Raises `NotFound`, `BadRequest` for a value out of bounds, `Conflicted`
+    (limits_fixed) for other categories.
     """
     change = {term: value for term, value in change.items() if value is not None}
     check_terms(change)
     with _transaction(conn):
         event = _locked(conn, slug)
-        conn.execute(_SET_POLICY, dict.fromkeys(TERMS) | change | {"event": event.id})
+        _check_limits(conn, event, change)
+        conn.execute(_SET_POLICY, dict.fromkeys(TERMS) | _as_columns(change) | {"event": event.id})
         # no decision depends on the others; gateways and holders' writes read the event
         if not change.keys().isdisjoint(DECIDED_BY):
             _tell_allocator(conn, event.id)
         return get_event(conn, slug)
+
+
+def join_tour(conn: Conn, slug: str, tour_id: int) -> tuple[str | None, Event]:
+    """Make a draft a date of a tour: the tour it was of before (this one or none), and the event.
+
+    Raises `NotFound`, `Conflicted` (event_not_draft) for one that has begun, (event_of_tour) for another's.
+    """
+    with _transaction(conn):
+        event = _locked(conn, slug)
+        policy = load_policy(conn, EventId(event.id))
+        if policy.tour is not None and policy.tour.id == tour_id:
+            return event.tour, event
+        if policy.tour is not None:
+            raise Conflicted("event_of_tour", f"Event {slug!r} is a date of {event.tour!r}; it stays that.")
+        if event.state is not EventState.DRAFT:
+            story = f"Event {slug!r} is {event.state}; only a draft can join a tour. Make a new event."
+            raise Conflicted("event_not_draft", story)
+        conn.execute(_JOIN_TOUR, (tour_id, event.id))
+        _tell_allocator(conn, event.id)
+        return None, get_event(conn, slug)
 
 
 def get_event(conn: Conn, slug: str) -> Event:
@@ -250,9 +286,10 @@ def load_policy(conn: Conn, event_id: int) -> Policy:
     row = conn.cursor(row_factory=tuple_row).execute(_READ_POLICY, (event_id,)).fetchone()
     if row is None:
         raise NotFound("unknown_event", f"There is no event number {event_id}.")
-    state, paused_at, *terms = row
+    state, paused_at, tour_id, tour_seats_max, *terms = row
     return Policy(
         state=EventState(state),
+        tour=None if tour_id is None else TourLimit(tour_id, tour_seats_max),
         paused_at=None if paused_at is None else Micros(paused_at),
         **dict(zip(DECIDED_BY, terms, strict=True)),
     )
@@ -268,6 +305,22 @@ def _transaction(conn: Conn) -> Iterator[None]:
         raise Unavailable(
             "The event is being changed by somebody else; nothing was changed. Try again."
         ) from error
+
+
+def _check_limits(conn: Conn, event: Event, change: dict[str, Any]) -> None:
+    if change.keys().isdisjoint({"limits", "seats_per_buyer_max"}):
+        return
+    limits: dict[str, int] = change.get("limits", event.limits)
+    most = change.get("seats_per_buyer_max", event.seats_per_buyer_max)
+    check_limits(limits, most, _one(conn, _READ_CATEGORIES, (event.venue_id,)))
+    if event.state not in (EventState.DRAFT, EventState.LOBBY) and limits.keys() != event.limits.keys():
+        names = ", ".join(repr(name) for name in event.limits) or "none"
+        story = f"The sale has begun with limits of these categories: {names}. Their numbers can be changed."
+        raise Conflicted("limits_fixed", story)
+
+
+def _as_columns(terms: dict[str, Any]) -> dict[str, Any]:
+    return {name: Jsonb(value) if isinstance(value, dict) else value for name, value in terms.items()}
 
 
 def _give_time_back(conn: Conn, event_id: int) -> int:

@@ -7,7 +7,7 @@ API and `Event` follow from these.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -25,6 +25,7 @@ EXTENSION_SECONDS_MAX = 3_600
 # Told in the API's description and checked by `check_terms`, so that everybody gets the same refusal.
 _Ttl = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": HOLD_TTL_SECONDS_MAX})]
 _Seats = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": SEATS_PER_BUYER_MAX})]
+_Limit = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": SEATS_PER_BUYER_MAX})]
 _Extensions = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": EXTENSIONS_MAX})]
 _ExtensionSeconds = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": EXTENSION_SECONDS_MAX})]
 
@@ -38,6 +39,8 @@ class Terms(Struct, frozen=True, kw_only=True):
     extensions_max: _Extensions = 1
     extension_seconds: _ExtensionSeconds = 120
     offer_ttl_seconds: _Ttl = 600
+    limits: dict[str, _Limit] = {}
+    """Category → most seats and places of it one buyer may have, 0: not for buyers."""
 
 
 TERMS: Final = Terms.__struct_fields__
@@ -73,6 +76,22 @@ def check_terms(given: Mapping[str, Any]) -> None:
         if name in BOUNDS:
             least, most = BOUNDS[name]
             check(least <= value <= most, name, f"{least} to {most}")
+
+
+def check_limits(limits: Mapping[str, int], seats_per_buyer_max: int, categories: Sequence[str]) -> None:
+    """Raises `BadRequest` (invalid_event) for limits that a plan with these categories cannot have.
+
+    One above what a buyer may have in all would never be reached, and with none above 0 nobody could buy:
+    whoever wrote that meant something else.
+    """
+    for name, most in limits.items():
+        there = ", ".join(repr(category) for category in categories)
+        check(name in categories, "limits", f"of the plan's categories, which are {there}; not of {name!r}")
+        said = f"limits: that of {name!r}"
+        check(0 <= most <= SEATS_PER_BUYER_MAX, said, f"0 to {SEATS_PER_BUYER_MAX}")
+        check(most <= seats_per_buyer_max, said, f"at most seats_per_buyer_max, {seats_per_buyer_max}")
+    for_nobody = all(limits.get(category) == 0 for category in categories)
+    check(not (limits and for_nobody), "limits", "above 0 for a category, or nobody can buy anything")
 
 
 def check(holds: bool, field: str, wanted: str) -> None:

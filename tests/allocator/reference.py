@@ -5,7 +5,8 @@ each time. Shares no code with `allocator.decide` but the words. Tests compare t
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from store.wire import decode_want
 from store.words import Best, Choice, EventState, Policy, Want
 from tests.allocator.ladder import Ladder
 
+Decision = tuple[str, dict[str, Any]]
 Answer = tuple[str, str, dict[str, Any]]
 """(kind, outcome, result)"""
 
@@ -52,6 +54,8 @@ class ReferenceFact:
     seats: tuple[int, ...] = ()
     areas: tuple[tuple[int, int], ...] = ()
     """What is given back of a hold; none: all of it."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """What buyers have on the tour's other dates."""
 
 
 @dataclass
@@ -66,6 +70,8 @@ class Reference:
     blocked_seats: list[int] = field(default_factory=list)
     blocked_places: list[int] = field(default_factory=list)
     """The area's number, once for each place."""
+    elsewhere: dict[str, int] = field(default_factory=dict)
+    """On the tour's other dates, as this batch found it."""
     ladder: Ladder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,6 +90,18 @@ class Reference:
     def count_of(self, buyer: str) -> int:
         return sum(hold.quantity for hold in self.running() if hold.buyer == buyer)
 
+    def count_of_category(self, buyer: str, category: int) -> int:
+        """Seats and places of it that the buyer has."""
+        mine = [hold for hold in self.running() if hold.buyer == buyer]
+        seats = [seat for hold in mine for seat in hold.seats if self.plan.seats[seat].category == category]
+        places = [
+            count
+            for hold in mine
+            for area, count in hold.areas.items()
+            if self.plan.areas[area].category == category
+        ]
+        return len(seats) + sum(places)
+
     def decide(
         self,
         batch_no: int,
@@ -92,6 +110,7 @@ class Reference:
         asks: Sequence[ReferenceAsk],
     ) -> list[Answer]:
         rows: list[Answer] = []
+        self.elsewhere = {}
         for fact in facts:
             self._consume(fact)
             rows.append(("fact", fact.kind, {}))
@@ -115,6 +134,8 @@ class Reference:
                 if paused_at is not None and hold.expires_at > paused_at:
                     hold.expires_at += fact.policy.holds_extended_us
             self.policy = fact.policy
+        if fact.kind == "elsewhere":
+            self.elsewhere = fact.counts
         places = [area for area, count in fact.areas for _ in range(count)]
         if fact.kind == "blocked":
             self.blocked_seats += fact.seats
@@ -199,40 +220,66 @@ class Reference:
             n: choice.areas[area.guid] for n, area in enumerate(self.plan.areas) if area.guid in choice.areas
         }
         parties = sum(best.quantity for best in choice.parties)
-        limit = self.policy.seats_per_buyer_max
-        left = limit - self.count_of(buyer)
-        over = "limit_reached", {"reason": "limit", "limit": limit}
+        left, over = self._left(buyer)
+        room = Room(self, buyer)
+        asked = list(named), dict(areas)
         gone = self.taken_seats()
         if len(named) + parties + sum(areas.values()) == 1:
             choice = replace(choice, up_to=False)
         if choice.up_to:
             if left <= 0:
-                return over
-            named = [seat for seat in named if seat not in gone][:left]
+                return over(1)
+            named = room.take_what_fits([seat for seat in named if seat not in gone], left)
         elif gone & set(named):
             return "taken", self._taken(named)
         elif len(named) + parties + sum(areas.values()) > left:
-            return over
+            return over(len(named) + parties + sum(areas.values()))
+        elif lacking := room.take_all(named, areas):
+            return self._over_category(lacking[0])
         if not choice.up_to:
             for area, places in areas.items():
                 if self.places_free(area) < places:
                     return "sold_out", {"reason": "area_full", "free": self.places_free(area)}
-        seats, step = self._seat_parties(choice, named, left)
+        seats, step = self._seat_parties(choice, named, left, room)
         if step is None:
-            return "sold_out", seats
+            decided: Decision = seats
+            return decided
         if choice.up_to:
             left -= len(seats)
             given = {}
             for area, places in areas.items():
-                given[area] = min(places, self.places_free(area), left)
+                given[area] = min(
+                    places, self.places_free(area), left, room.of(self.plan.areas[area].category)
+                )
+                room.use(self.plan.areas[area].category, given[area])
                 left -= given[area]
             areas = {area: places for area, places in given.items() if places}
             if not seats and not areas:
-                return self._nothing(choice, numbers)
+                return self._nothing(choice, *asked, room)
         return "held", {"chosen": (seats, areas), **({"step": step} if choice.parties else {})}
 
-    def _seat_parties(self, choice: Choice, named: list[int], left: int) -> tuple[Any, str | None]:
-        """(seats, step), or (why not, None)."""
+    def _left(self, buyer: str) -> tuple[int, Callable[[int], Decision]]:
+        """What the buyer may have more in all, and the refusal of who asks for so many."""
+        limit, tour = self.policy.seats_per_buyer_max, self.policy.tour
+        here, there = self.count_of(buyer), self.elsewhere.get(buyer, 0)
+
+        def over(quantity: int) -> Decision:
+            if tour is None or here + quantity > limit:
+                return "limit_reached", {"reason": "limit", "limit": limit}
+            told = {"limit": tour.seats_per_buyer_max, "elsewhere": there}
+            return "limit_reached", {"reason": "tour_limit", **told}
+
+        by_tour = limit if tour is None else tour.seats_per_buyer_max - there
+        return min(limit, by_tour) - here, over
+
+    def _over_category(self, category: int) -> Decision:
+        name = self.plan.categories[category].name
+        return "limit_reached", {"reason": "limit", "limit": self.policy.limits[name], "category": name}
+
+    def _seat_parties(
+        self, choice: Choice, named: list[int], left: int, room: Room
+    ) -> tuple[Any, str | None]:
+        """(seats, step), or (the decision, None)."""
         seats, steps = list(named), ["together"]
         order = ["together", "together_leaving_one", "apart"]
 
@@ -242,21 +289,38 @@ class Reference:
         for best in choice.parties:
             most = min(best.quantity, left - len(seats))
             sizes = range(most, 0, -1) if choice.up_to else [best.quantity]
-            found = next((f for size in sizes if (f := self.ladder.party(best, size, free))), None)
+            found = next((f for size in sizes if (f := room.party(best, size, free))), None)
             if found is not None:
                 seats += found[0]
                 steps.append(found[1])
+                room.take_all(found[0], {})
             elif not choice.up_to:
-                return {"reason": "none_together", "largest": self._largest(best, seats)}, None
+                if limited := self.ladder.party(best, best.quantity, free):
+                    return self._over_category(room.without(limited[0], best.quantity)[0]), None
+                why = {"reason": "none_together", "largest": self._largest(best, seats)}
+                return ("sold_out", why), None
         return seats, max(steps, key=order.index)
 
-    def _nothing(self, choice: Choice, numbers: dict[str, int]) -> tuple[str, dict[str, Any]]:
+    def _nothing(self, choice: Choice, named: list[int], areas: dict[int, int], room: Room) -> Decision:
+        """Why nothing can be had: but for a category's limit something could, or there is none."""
+        gone = self.taken_seats()
+        free = [seat for seat in named if seat not in gone]
+        free += [
+            seat
+            for best in choice.parties
+            if (found := self.ladder.party(best, 1, lambda seat: seat not in gone))
+            for seat in found[0]
+        ]
+        if free:
+            return self._over_category(room.without(free, 1)[0])
+        for area in areas:
+            if self.places_free(area):
+                return self._over_category(self.plan.areas[area].category)
         if choice.parties:
             return "sold_out", {"reason": "none_together", "largest": self._largest(choice.parties[0])}
-        area = next((n for n, area in enumerate(self.plan.areas) if area.guid in choice.areas), None)
-        if area is not None:
-            return "sold_out", {"reason": "area_full", "free": self.places_free(area)}
-        return "taken", self._taken([numbers[guid] for guid in choice.seats])
+        if areas:
+            return "sold_out", {"reason": "area_full", "free": self.places_free(min(areas))}
+        return "taken", self._taken(named)
 
     def _largest(self, best: Best, but: Sequence[int] = ()) -> int:
         gone = self.taken_seats() | set(but)
@@ -296,6 +360,50 @@ class Reference:
             len(choice.seats) + sum(best.quantity for best in choice.parties) + sum(choice.areas.values())
         )
         return "too_many" if quantity > 50 else "" if quantity else "nothing_asked_for"
+
+
+class Room:
+    """What a buyer may still have of each category, while one choice is made."""
+
+    def __init__(self, reference: Reference, buyer: str) -> None:
+        self._reference, self._plan = reference, reference.plan
+        self._has: Counter[int] = Counter()
+        for category in range(len(self._plan.categories)):
+            self._has[category] = reference.count_of_category(buyer, category)
+
+    def of(self, category: int) -> int:
+        most = self._reference.policy.limits.get(self._plan.categories[category].name, 10**9)
+        return max(0, most - self._has[category])
+
+    def use(self, category: int, quantity: int = 1) -> None:
+        self._has[category] += quantity
+
+    def without(self, seats: Sequence[int], quantity: int) -> list[int]:
+        """Categories of these seats that have not room for so many, in the seats' order."""
+        categories = [self._plan.seats[seat].category for seat in seats]
+        return [category for category in categories if self.of(category) < quantity]
+
+    def take_what_fits(self, seats: Sequence[int], most: int) -> list[int]:
+        taken: list[int] = []
+        for seat in seats:
+            if len(taken) < most and not self.without([seat], 1):
+                self.use(self._plan.seats[seat].category)
+                taken.append(seat)
+        return taken
+
+    def take_all(self, seats: Sequence[int], areas: dict[int, int]) -> list[int]:
+        """Those categories that have not room for all of it, lowest first."""
+        wanted = Counter(self._plan.seats[seat].category for seat in seats)
+        for area, places in areas.items():
+            wanted[self._plan.areas[area].category] += places
+        lacking = [category for category in sorted(wanted) if self.of(category) < wanted[category]]
+        self._has += wanted
+        return lacking
+
+    def party(self, best: Best, quantity: int, free: Callable[[int], bool]) -> tuple[list[int], str] | None:
+        """Seats in blocks whose category has room for the whole party."""
+        ladder = self._reference.ladder
+        return ladder.party(best, quantity, free, lambda category: self.of(category) >= quantity)
 
 
 def in_plain(rows: Sequence[Any]) -> list[Answer]:

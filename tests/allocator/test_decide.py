@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from allocator.decide import EXPIRIES_PER_BATCH_MAX, Ask, Fact, decide
 from allocator.memory import BLOCKED, Hold, Overlay
 from store.plan import Plan
-from store.words import Blocks, Choice, EventState, GivenBack, HoldId, Micros, Policy, Want
+from store.words import Blocks, Choice, EventState, GivenBack, HoldId, Micros, Policy, TourLimit, Want
 from tests.allocator import histories
 from tests.allocator.histories import Asked, Changed, Step
 from tests.allocator.house import best, plan_of, seats, snapshot
@@ -247,8 +247,8 @@ def test_a_hold_id_says_in_which_batch_and_where_it_was_decided():
 class Twins:
     """The decision and the reference, given the same history."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.sale = Sale(plan, seats_per_buyer_max=5)
+    def __init__(self, plan: Plan, limits: dict[str, int], tour: TourLimit | None) -> None:
+        self.sale = Sale(plan, seats_per_buyer_max=5, limits=limits, tour=tour)
         self.plan = plan
         self.reference = Reference(plan, self.sale.memory.policy)
         self.time = START
@@ -260,6 +260,10 @@ class Twins:
         self.time += step.seconds * 1_000_000
         batch_no = memory.batch_no + 1
         facts, plain_facts = self._facts(step.changed)
+        if self.reference.policy.tour is not None and step.elsewhere:
+            counts = {f"b{buyer}": count for buyer, count in step.elsewhere}
+            facts.append(Fact(0, "elsewhere", None, msgspec.json.encode(counts).decode()))
+            plain_facts.append(ReferenceFact("elsewhere", counts=counts))
         asked = step.asked if not self._pauses(facts) else ()
         asks = [self._ask(one) for one in asked]
         before = snapshot(memory)
@@ -293,6 +297,12 @@ class Twins:
         assert memory.next_expiry() == min((hold.expires_at for hold in active), default=None)
         buyers = {hold.buyer for hold in reference.running()}
         assert memory.count_by_buyer == {buyer: reference.count_of(buyer) for buyer in buyers}
+        assert memory.count_by_category == {
+            (buyer, category): count
+            for buyer in buyers
+            for category in memory.category_limits
+            if (count := reference.count_of_category(buyer, category))
+        }
 
     def _ask(self, one: Asked) -> Ask:
         """Of holds there were those that run and are the buyer's are moved most often."""
@@ -384,18 +394,23 @@ class Twins:
             at = Micros(self.time - change.which * 100_000)
             return msgspec.structs.replace(policy, state=EventState.PAUSED, paused_at=at)
         if change.kind == "resume" and paused:
-            return Policy(EventState.OPEN, policy.hold_ttl_seconds, policy.seats_per_buyer_max, None, lost)
+            return msgspec.structs.replace(
+                policy, state=EventState.OPEN, paused_at=None, holds_extended_us=lost
+            )
         if change.kind == "close" and change.which > 25:
-            return Policy(EventState.CLOSED, policy.hold_ttl_seconds, policy.seats_per_buyer_max, None, lost)
+            return msgspec.structs.replace(
+                policy, state=EventState.CLOSED, paused_at=None, holds_extended_us=lost
+            )
+        limits = {name: (most + change.value) % 5 for name, most in policy.limits.items()}
         return msgspec.structs.replace(
-            policy, hold_ttl_seconds=change.value, seats_per_buyer_max=change.value
+            policy, hold_ttl_seconds=change.value, seats_per_buyer_max=change.value, limits=limits
         )
 
 
-@given(histories.plans(), histories.histories)
+@given(histories.plans(), histories.histories, histories.limits, histories.tours)
 @settings(max_examples=300, deadline=None)
-def test_any_history_is_decided_as_the_plain_reference_decides_it(plan, history):
-    twins = Twins(plan)
+def test_any_history_is_decided_as_the_plain_reference_decides_it(plan, history, limits, tour):
+    twins = Twins(plan, limits, tour)
     for step in history:
         twins.live(step)
 

@@ -359,7 +359,7 @@ def _set_policy(session: Session, values: Mapping[str, Any]) -> Rows:
 
 def _read_policy(session: Session, _values: Any) -> Rows:
     policy = policy_of(session.get("event", ONE))
-    return [(policy.state, policy.paused_at, *(getattr(policy, term) for term in DECIDED_BY))]
+    return [(policy.state, policy.paused_at, None, None, *(getattr(policy, term) for term in DECIDED_BY))]
 
 
 def _lock_cursor(session: Session, _values: Any) -> Rows:
