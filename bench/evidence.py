@@ -113,6 +113,14 @@ class Change(NamedTuple):
     by: str
 
 
+class TourSeen(NamedTuple):
+    """The tour an event is a date of."""
+
+    seats_per_buyer_max: int
+    counts: list[tuple[str, int]]
+    """(buyer, what they have on all its dates)"""
+
+
 class Truth(Struct):
     """One event as the database has it, all read in one snapshot."""
 
@@ -134,6 +142,7 @@ class Truth(Struct):
     cursor_arrival: str = "0-0"
     facts: list[tuple[str, int | None]] = field(default_factory=list)
     """(kind, hold) of facts the allocator has not consumed yet; `released_some` where some stays"""
+    tour: TourSeen | None = None
 
 
 class Loss(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 
-from bench.evidence import AreaRow, Batch, Change, HoldRow, LedgerRow, Truth
+from bench.evidence import AreaRow, Batch, Change, HoldRow, LedgerRow, TourSeen, Truth
 from store import plan as plans
 from store.errors import NotFound
 
@@ -32,6 +32,13 @@ SELECT batch_no, epoch, (extract(epoch FROM batch_time) * 1000000)::bigint, arri
        octet_length(row_digests) / 16
   FROM ledger_batch WHERE event_id = %s ORDER BY batch_no
 """
+TOUR = """
+SELECT tour.id, tour.seats_per_buyer_max FROM tour JOIN event ON event.tour_id = tour.id WHERE event.id = %s
+"""
+ON_ALL_DATES = """
+SELECT buyer, sum(quantity)::int FROM hold JOIN event ON event.id = hold.event_id
+ WHERE event.tour_id = %s AND hold.state IN ('active', 'paid') GROUP BY buyer ORDER BY buyer
+"""
 CURSOR = "SELECT batch_no, arrival FROM event_cursor WHERE event_id = %s"
 FACTS = """
 SELECT CASE WHEN kind = 'released' AND body IS NOT NULL THEN 'released_some' ELSE kind END, hold_id
@@ -51,7 +58,10 @@ def read_truth(connection: psycopg.Connection[Any], slug: str) -> Truth:
         def rows(statement: str) -> list[tuple[Any, ...]]:
             return connection.execute(statement.encode(), (event_id,)).fetchall()
 
-        cursor = rows(CURSOR)
+        cursor, tour = rows(CURSOR), None
+        for number, most in rows(TOUR):
+            counts = connection.execute(ON_ALL_DATES, (number,)).fetchall()
+            tour = TourSeen(most, [(buyer, count) for buyer, count in counts])
         return Truth(
             slug=slug,
             plan=plans.decode(plan.encode()),
@@ -66,4 +76,5 @@ def read_truth(connection: psycopg.Connection[Any], slug: str) -> Truth:
             cursor_batch_no=cursor[0][0] if cursor else 0,
             cursor_arrival=cursor[0][1] if cursor else "0-0",
             facts=[(kind, hold) for kind, hold in rows(FACTS)],
+            tour=tour,
         )

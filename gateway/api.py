@@ -67,6 +67,8 @@ def _public(row: lookups.EventRow) -> dict[str, object]:
         "opens_at": row.opens_at and row.opens_at // 1000,
         "extensions_max": row.extensions_max,
         "extension_seconds": row.extension_seconds,
+        "limits": row.limits,
+        "tour": row.tour,
     }
 
 

@@ -137,6 +137,8 @@ class EventRuntime:
             "opens_at": row.opens_at and row.opens_at // 1000,
             "extensions_max": row.extensions_max,
             "extension_seconds": row.extension_seconds,
+            "limits": row.limits,
+            "tour": row.tour,
         }
         return msgspec.json.encode({"type": "welcome", "event": event, "buyer": buyer})
 

@@ -37,6 +37,15 @@ WAITING_MAX = 200
 RECONNECT_SECONDS = 0.2
 
 
+class TourRow(Struct, frozen=True):
+    """The tour an event is a date of, as buyers see it."""
+
+    slug: str
+    name: str
+    seats_per_buyer_max: int
+    """Across all its dates."""
+
+
 class EventRow(Struct, frozen=True):
     """An event as gateways need it; `opens_at` in microseconds."""
 
@@ -51,6 +60,9 @@ class EventRow(Struct, frozen=True):
     opens_at: Micros | None
     extensions_max: int
     extension_seconds: int
+    limits: dict[str, int]
+    """Category → most seats and places of it one buyer may have."""
+    tour: TourRow | None
 
 
 class Decided(Struct, frozen=True):
@@ -145,12 +157,13 @@ SELECT asked.buyer, asked.request_id, found.input, found.arrival, found.outcome,
 """
 
 _EVENT = """
-SELECT id, slug, name, venue_id, state, hold_ttl_seconds, seats_per_buyer_max, fast_gate,
-       (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds
-  FROM event
+SELECT event.id, event.slug, event.name, venue_id, state, hold_ttl_seconds, event.seats_per_buyer_max,
+       fast_gate, (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds, limits,
+       tour.slug, tour.name, tour.seats_per_buyer_max
+  FROM event LEFT JOIN tour ON tour.id = event.tour_id
 """
-READ_EVENT = _EVENT + " WHERE slug = %s"
-LIST_EVENTS = _EVENT + f" ORDER BY id DESC LIMIT {EVENTS_MAX}"
+READ_EVENT = _EVENT + " WHERE event.slug = %s"
+LIST_EVENTS = _EVENT + f" ORDER BY event.id DESC LIMIT {EVENTS_MAX}"
 READ_PLAN = "SELECT plan, encode(plan_sha256, 'hex') FROM venue WHERE id = %s"
 READ_CURSOR = "SELECT arrival, batch_no FROM event_cursor WHERE event_id = %s"
 
@@ -225,8 +238,9 @@ async def events(connection: Conn) -> list[EventRow]:
 
 
 def _event(row: tuple[Any, ...]) -> EventRow:
-    number, slug, name, venue_id, state, *rest = row
-    return EventRow(number, slug, name, venue_id, EventState(state), *rest)
+    number, slug, name, venue_id, state, *rest = row[:-3]
+    tour = None if row[-3] is None else TourRow(*row[-3:])
+    return EventRow(number, slug, name, venue_id, EventState(state), *[*rest, tour])
 
 
 async def plan_text(connection: Conn, venue_id: int) -> tuple[bytes, str]:

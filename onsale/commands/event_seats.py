@@ -75,7 +75,7 @@ def release_hold(
 ) -> None:
     """Take a hold from its buyer; its seats are free at once."""
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
-        said = audit.said(_name(who), why)
+        said = audit.said(name_of(who), why)
         event_id, plan = blocks.event_and_plan(conn, slug)
         state = blocks.release_hold(conn, event_id, plan, hold, said)
         wake(urls.redis_url, slug)
@@ -112,7 +112,7 @@ def _turn(
     as_json: bool,
 ) -> None:
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
-        said = audit.said(_name(who), why)
+        said = audit.said(name_of(who), why)
         event_id, plan = blocks.event_and_plan(conn, slug)
         changed = change(conn, event_id, plan, seats or [], _places(areas or []), said)
         wake(urls.redis_url, slug)
@@ -122,7 +122,8 @@ def _turn(
             print_plainly(f"{view.what_of(changed)}: {becomes}.")
 
 
-def _name(who: str | None) -> str:
+def name_of(who: str | None) -> str:
+    """Who is meant: as said, or whoever works on this machine."""
     if who is not None:
         return who
     try:

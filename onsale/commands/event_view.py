@@ -58,6 +58,8 @@ def audited(rows: list[Audit]) -> RenderableType:
 def what_of(row: Audit) -> str:
     """`block A-1, A-2 and floor 5`; long lists are cut."""
     what = row.what
+    if "tour" in what:
+        return f"{what['change']} {what['tour']}"
     parts = [", ".join(what["seats"][:SEATS_TOLD_MAX])] if what["seats"] else []
     if len(what["seats"]) > SEATS_TOLD_MAX:
         parts[0] += f" and {len(what['seats']) - SEATS_TOLD_MAX} more seats"
@@ -77,9 +79,17 @@ def overview(told: Overview, undecided: int | None) -> RenderableType:
     head = (
         f"{event.name} ({event.slug}) is {event.state}{_sold_out(told)}\n"
         f"Holds last {event.hold_ttl_seconds} s, {event.seats_per_buyer_max} seats a buyer, fast gate {gate}."
+        f"{_limits(event)}"
         f"\nA hold may be extended {event.extensions_max} times, by {event.extension_seconds} s each."
     )
     return Group(head, "", _places(told), "", _requests(told), "", _progress(told.progress, undecided))
+
+
+def _limits(event: Event) -> str:
+    """Other limits than that of all seats, if there are any."""
+    limits = [f"{most} of {category}" for category, most in sorted(event.limits.items())]
+    told = f"\nOf that at most {', '.join(limits)}." if limits else ""
+    return f"{told}\nA date of the tour {event.tour}." if event.tour else told
 
 
 def _sold_out(told: Overview) -> str:

@@ -161,6 +161,8 @@ class FakeGateway:
             "seats_per_buyer_max": self.seats_per_buyer_max,
             "fast_gate": True,
             "opens_at": None,
+            "limits": {},
+            "tour": None,
         }
         return {"type": "welcome", "event": event, "buyer": buyer.name}
 

@@ -18,6 +18,7 @@ def policy_of(event: EventRow) -> Policy:
         event.seats_per_buyer_max,
         paused_at,
         offer_ttl_seconds=event.offer_ttl_seconds,
+        limits=dict(event.limits),
     )
 
 
@@ -54,6 +55,18 @@ def _holds(database: Database, memory: Memory) -> None:
                     row.buyer, tuple(seats.get(hold_id, ())), tuple(areas.get(hold_id, ())), row.expires_at
                 )
                 memory.put(HoldId(hold_id), hold)
+    plan = memory.layout.plan
+    for seat, hold_id in rows["hold_seat"].items():
+        _count(memory, rows["hold"][hold_id].buyer, plan.seats[seat].category, 1)
+    for (hold_id, area), quantity in rows["hold_area"].items():
+        if rows["hold"][hold_id].state in ("active", "paid"):
+            _count(memory, rows["hold"][hold_id].buyer, plan.areas[area].category, quantity)
+
+
+def _count(memory: Memory, buyer: str, category: int, quantity: int) -> None:
+    if category in memory.category_limits:
+        counts = memory.count_by_category
+        counts[buyer, category] = counts.get((buyer, category), 0) + quantity
 
 
 def load_keys(database: Database) -> Keys:

@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from psycopg.types.json import Jsonb
+
 from allocator import follow, lease
 from store import audit, blocks, events, hold_parts, holds
 from store.terms import DECIDED_BY, TERMS
@@ -352,7 +354,8 @@ def _set_state(session: Session, values: Mapping[str, Any]) -> Rows:
 
 def _set_policy(session: Session, values: Mapping[str, Any]) -> Rows:
     row: EventRow = session.get("event", ONE)
-    changed = {term: values[term] for term in TERMS if term in row._fields and values[term] is not None}
+    given = {term: values[term] for term in TERMS if term in row._fields and values[term] is not None}
+    changed = {term: value.obj if isinstance(value, Jsonb) else value for term, value in given.items()}
     session.put("event", ONE, row._replace(**changed))
     return []
 
@@ -360,6 +363,10 @@ def _set_policy(session: Session, values: Mapping[str, Any]) -> Rows:
 def _read_policy(session: Session, _values: Any) -> Rows:
     policy = policy_of(session.get("event", ONE))
     return [(policy.state, policy.paused_at, None, None, *(getattr(policy, term) for term in DECIDED_BY))]
+
+
+def _read_categories(session: Session, _values: Any) -> Rows:
+    return [([category.name for category in session.database.plan.categories],)]
 
 
 def _lock_cursor(session: Session, _values: Any) -> Rows:
@@ -510,6 +517,7 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     events._SET_STATE: ("set state", _set_state),
     events._SET_POLICY: ("set policy", _set_policy),
     events._READ_POLICY: ("read policy", _read_policy),
+    events._READ_CATEGORIES: ("read categories", _read_categories),
     events._LOCK_CURSOR: ("lock cursor", _lock_cursor),
     events._PAUSED_FOR_US: ("paused for", _paused_for),
     events._LOCK_HOLDS: ("lock holds", _lock_holds),

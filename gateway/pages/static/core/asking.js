@@ -104,7 +104,7 @@ export class Asking {
     }
     const sentence = {
       sold_out: () => words.soldOut(want, result, venue, offersWhenSoldOut(venue, seats, want, result)),
-      limit_reached: () => words.limitReached(event.seats_per_buyer_max),
+      limit_reached: () => words.limitReached(event.seats_per_buyer_max, result),
       closed: words.closed,
       conflict: words.conflict,
     }[outcome];
