@@ -168,7 +168,7 @@ MUTANTS: list[Mutant] = [
         Kind.BOUND,
         "who has all the limit allows gets nothing more by asking for less",
         "    if left <= 0:\n",
-        "    if left < 0:\n",
+        "    if False:\n",
         UP_TO,
     ),
     choosing(

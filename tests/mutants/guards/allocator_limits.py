@@ -216,4 +216,89 @@ ACROSS_A_TOUR = [
     ),
 ]
 
-MUTANTS: list[Mutant] = [*CATEGORIES, *ACROSS_A_TOUR]
+events = In("store/events.py")
+terms = In("store/terms.py")
+checks = In("bench/checks/limits.py")
+JUDGED = "tests/checker/test_checker_limits.py"
+
+AS_WRITTEN = [
+    events(
+        Kind.CONDITION,
+        "which categories have limits is settled when the sale begins",
+        " and limits.keys() != event.limits.keys():\n",
+        " and False:\n",
+        f"{STORE}::test_which_categories_have_limits_is_settled_when_the_sale_begins",
+    ),
+    events(
+        Kind.BOUND,
+        "limits are checked when an event is made",
+        "    check_limits(all_terms.limits, all_terms.seats_per_buyer_max, categories)\n",
+        "",
+        f"{STORE}::test_limits_that_cannot_be_meant_are_refused_in_words",
+    ),
+    terms(
+        Kind.BOUND,
+        "limits are of the plan's categories",
+        "        check(name in categories,",
+        "        check(True,",
+        f"{STORE}::test_limits_that_cannot_be_meant_are_refused_in_words",
+    ),
+    terms(
+        Kind.BOUND,
+        "a limit by category is not above what a buyer may have in all",
+        "        check(most <= seats_per_buyer_max, said,",
+        "        check(True, said,",
+        f"{STORE}::test_a_limit_of_all_below_that_of_a_category_is_refused_until_both_are_changed",
+    ),
+    events(
+        Kind.CONDITION,
+        "only a draft joins a tour",
+        "        if event.state is not EventState.DRAFT:\n",
+        "        if event.state is EventState.CLOSED:\n",
+        f"{STORE}::test_an_event_that_has_begun_stays_alone",
+    ),
+    events(
+        Kind.CONDITION,
+        "a date stays a date of its tour",
+        "        if policy.tour is not None:\n            raise Conflicted(",
+        "        if False:\n            raise Conflicted(",
+        f"{STORE}::test_a_date_stays_a_date_of_its_tour",
+    ),
+    events(
+        Kind.FACTS,
+        "the allocator is told of the tour an event joins",
+        "        _tell_allocator(conn, event.id)\n        return None, get_event(conn, slug)",
+        "        return None, get_event(conn, slug)",
+        f"{STORE}::test_a_draft_becomes_a_date_once_with_its_reason_and_its_allocator_is_told",
+    ),
+    checks(
+        Kind.CHECKER,
+        "who got more than the limit of all is found",
+        "        if most is not None and quantity > most:\n",
+        "        if False:\n",
+        f"{JUDGED}::test_who_got_more_than_a_limit_is_told_with_the_limit",
+    ),
+    checks(
+        Kind.CHECKER,
+        "who got more of a category than its limit is found",
+        "            if by_category[category] > limit:\n",
+        "            if by_category[category] > limit + 1:\n",
+        f"{JUDGED}::test_who_got_more_than_a_limit_is_told_with_the_limit",
+    ),
+    checks(
+        Kind.CHECKER,
+        "what a batch found on other dates is counted in it",
+        "counts.get(row.buyer, 0) if batch_no == row.batch_no else 0",
+        "0",
+        f"{JUDGED}::test_what_the_batch_found_on_other_dates_counts_in_that_batch",
+    ),
+    checks(
+        Kind.CHECKER,
+        "who has more on all dates than the tour allows is found in the tables",
+        "            if quantity > truth.tour.seats_per_buyer_max:\n",
+        "            if False:\n",
+        f"{JUDGED}::test_a_buyer_with_more_on_all_dates_than_the_tour_allows_is_found_in_the_tables",
+    ),
+]
+
+MUTANTS: list[Mutant] = [*CATEGORIES, *ACROSS_A_TOUR, *AS_WRITTEN]
