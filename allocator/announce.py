@@ -1,20 +1,24 @@
-"""What is published after a batch: answers for each gateway that waits, and what changed on the map."""
+"""What is published after a batch: answers for each gateway that waits, what changed on the map, offers."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 
-from allocator.decide import Decided, Row
+from allocator.decided import Decided, Row
 from allocator.intake import Sorted
 from allocator.memory import BLOCKED, Memory
 from store.wire import (
     STREAM_LOST,
     Delta,
+    HoldNews,
     decision_frame,
     decisions_channel,
     encode_delta,
+    encode_news,
     encode_published,
+    holds_channel,
+    offer_frame,
     seats_channel,
 )
 
@@ -51,9 +55,9 @@ def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, dec
     areas.update(area for blocks in decided.blocks_by_fact for area, _ in blocks.areas)
     turned = [seat for blocks in decided.blocks_by_fact for seat in blocks.seats]
     came_free = [seat for hold in freed for seat in hold.seats] + turned
-    held = [(seat, claim.hold.expires_at) for claim in decided.claims for seat in claim.hold.seats]
-    for hold in [holds[hold_id] for hold_id in decided.extended if hold_id in holds]:
-        held += [(seat, hold.expires_at) for seat in hold.seats]
+    given = [claim.hold for claim in decided.claims]
+    given += [holds[hold_id] for hold_id in decided.extended if hold_id in holds]
+    held = [(seat, hold.expires_at) for hold in given for seat in hold.seats]
     delta = Delta(
         batch_no,
         batch_time,
@@ -63,8 +67,19 @@ def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, dec
         [(area, memory.areas_free[area]) for area in sorted(areas)],
         decided.state,
         [seat for seat in turned if hold_of[seat] == BLOCKED],
+        sorted({(area, hold.expires_at) for hold in given for area, _ in hold.areas}),
     )
     return seats_channel(event), encode_delta(delta)
+
+
+def offers(event: str, decided: Decided) -> list[Message]:
+    """One message per offer, for its buyer's sockets at whichever gateway. The batch is true."""
+    messages = []
+    for offer in decided.offered:
+        _, _, buyer, request_id, _, _, result = decided.rows[offer.row]
+        frame = offer_frame(request_id, offer.wait_id, result)
+        messages.append((holds_channel(event), encode_news(HoldNews("", buyer, frame))))
+    return messages
 
 
 def reload_seats(event: str) -> Message:

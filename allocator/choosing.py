@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from allocator.limits import Left, Room, count_limited
+from allocator.limits import Allowance, Room, count_limited
 from allocator.memory import Hold, Memory
 from allocator.seating import Step
 from allocator.wishes import Option, Party, Wish
@@ -32,8 +32,10 @@ class Refused(NamedTuple):
     result: str
 
 
-def left_for(memory: Memory, buyer: str, more: Hold | None = None) -> int | Left:
-    """How many more seats and places the buyer may have, by every limit there is; `more` does not count."""
+def left_for(memory: Memory, buyer: str, more: Hold | None = None) -> int | Allowance:
+    """How many more seats and places this buyer may have, by every limit there is; what waits for offers does
+    not count, nor does `more`.
+    """
     left = memory.policy.seats_per_buyer_max - memory.count_by_buyer.get(buyer, 0)
     if more is not None:
         left += more.quantity
@@ -45,16 +47,20 @@ def left_for(memory: Memory, buyer: str, more: Hold | None = None) -> int | Left
         elsewhere = memory.elsewhere.get(buyer, 0)
         here = memory.policy.seats_per_buyer_max - left
         total = min(left, tour.seats_per_buyer_max - here - elsewhere)
+    back = {} if more is None else count_limited(memory.layout, limits, more.seats, more.areas)
     counts = memory.count_by_category
-    by_category = {category: most - counts.get((buyer, category), 0) for category, most in limits.items()}
-    if more is not None:
-        for category, count in count_limited(memory.layout, limits, more.seats, more.areas).items():
-            by_category[category] += count
-    return Left(total, left, elsewhere, by_category)
+    by_category = [
+        (category, most - counts.get((buyer, category), 0) + back.get(category, 0))
+        for category, most in limits.items()
+    ]
+    return Allowance(total, left, elsewhere, tuple(by_category))
 
 
-def first_choice(memory: Memory, wish: Wish, left: int | Left) -> tuple[int, Chosen] | Refused:
-    """The first option that can be had, and which; or why the first one cannot, but the limit goes first."""
+def first_choice(memory: Memory, wish: Wish, left: int | Allowance) -> tuple[int, Chosen] | Refused:
+    """The first option that can be had, and which; or why the first one cannot, but the limit goes first.
+
+    So a refusal that is not LIMIT_REACHED is one for want of seats: of every option, for every buyer.
+    """
     refusal: Refused | None = None
     for number, option in enumerate(wish.options):
         chosen = choose(memory, option, left)
@@ -84,7 +90,7 @@ def counted_free(memory: Memory, hold_id: HoldId, hold: Hold) -> Iterator[None]:
             memory.areas_free[area] -= quantity
 
 
-def choose(memory: Memory, option: Option, left: int | Left) -> Chosen | Refused:
+def choose(memory: Memory, option: Option, left: int | Allowance) -> Chosen | Refused:
     """Decide one option for a buyer who may have `left` more seats and places."""
     if option.up_to:
         return _up_to(memory, option, left)
@@ -114,10 +120,13 @@ def choose(memory: Memory, option: Option, left: int | Left) -> Chosen | Refused
         if found is None:
             return _none_together(memory, party)
         return Chosen(tuple(found[0]), option.areas, found[1])
-    return _seated(memory, option, list(option.seats), option.quantity, room)
+    chosen = _seated(memory, option, list(option.seats), option.quantity, room)
+    if isinstance(left, int) or room is None or isinstance(chosen, Chosen):
+        return chosen
+    return _not_seated(memory, option, left)
 
 
-def _up_to(memory: Memory, option: Option, most: int | Left) -> Chosen | Refused:
+def _up_to(memory: Memory, option: Option, most: int | Allowance) -> Chosen | Refused:
     """As much of the option as there is: named seats first, then parties, then places."""
     left, room = (most, None) if isinstance(most, int) else (most.total, _room(memory, most))
     if left <= 0:
@@ -193,7 +202,7 @@ def _seated(
                 if room is not None:
                     room.spend(part)
             elif not option.up_to:
-                return _not_seated(memory, party, hidden, room)
+                return _none_together(memory, party)
     finally:
         seating.show(hidden)
     return Chosen(tuple(seats), option.areas, last if option.parties else None)
@@ -240,21 +249,29 @@ def _free(memory: Memory, seats: tuple[int, ...]) -> list[int]:
     return [seat for seat in seats if not memory.hold_of[seat]]
 
 
-def _room(memory: Memory, left: Left) -> Room | None:
+def _room(memory: Memory, left: Allowance) -> Room | None:
     return Room(memory.layout, left.by_category) if left.by_category else None
 
 
-def _not_seated(memory: Memory, party: Party, hidden: list[int], room: Room | None) -> Refused:
-    """Why a party finds no seats: but for a category's limit there are some, or there are none."""
-    found = None if room is None else _party(memory, party, party.quantity, hidden)
-    if room is None or found is None:
-        return _none_together(memory, party)
-    category = room.lacking(found[0], party.quantity)
-    assert category is not None, "in blocks with room for the party there was nothing"
-    return _over_a_category(memory, category)
+def _not_seated(memory: Memory, option: Option, left: Allowance) -> Refused:
+    """Why the parties find no seats: but for a category's limit they would, or what anybody would hear."""
+    found = _seated(memory, option, list(option.seats), option.quantity, None)
+    if isinstance(found, Refused):
+        return found
+    room = Room(memory.layout, left.by_category)
+    room.spend(option.seats, option.areas)
+    at = len(option.seats)
+    for party in option.parties:
+        part = found.seats[at : at + party.quantity]
+        at += party.quantity
+        category = room.lacking(part, party.quantity)
+        if category is not None:
+            return _over_a_category(memory, category)
+        room.spend(part)
+    raise AssertionError("with room for all of them the parties had been seated")
 
 
-def _over_a_total(memory: Memory, left: Left, quantity: int) -> Refused:
+def _over_a_total(memory: Memory, left: Allowance, quantity: int) -> Refused:
     """By the event's limit, or else by the tour's."""
     tour = memory.policy.tour
     if quantity > left.by_event or tour is None:

@@ -8,15 +8,19 @@ that could answer anything differently.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
 
-from allocator.choosing import Chosen, Refused, counted_free, first_choice, left_for
+from allocator import waiting
+from allocator.choosing import Refused, counted_free, first_choice, left_for
+from allocator.decided import Claim, Decided, Moved, Row, Waits, held_result
 from allocator.memory import Hold, Memory, Overlay, expiry_now
+from allocator.offering import Offering
 from allocator.wishes import Wish
 from store.words import (
+    WAITING_MAX,
+    WAITING_PER_BUYER_MAX,
     Arrival,
     Blocks,
     EventState,
@@ -25,8 +29,10 @@ from store.words import (
     GivenBack,
     HoldId,
     LedgerKind,
+    Left,
     Outcome,
     Policy,
+    WaitId,
 )
 
 CODE_VERSION = 4
@@ -43,6 +49,7 @@ decode_blocks = msgspec.json.Decoder(Blocks).decode
 _decode_extended = msgspec.json.Decoder(Extended).decode
 _decode_given_back = msgspec.json.Decoder(GivenBack).decode
 _decode_elsewhere = msgspec.json.Decoder(dict[str, int]).decode
+_decode_left = msgspec.json.Decoder(Left).decode
 
 
 class Fact(NamedTuple):
@@ -72,55 +79,6 @@ class Ask(NamedTuple):
     """The key is known with other content."""
 
 
-class Row(NamedTuple):
-    """One line of the ledger, but for its batch and position."""
-
-    kind: str
-    arrival: str
-    buyer: str
-    request_id: str
-    input: str
-    outcome: str
-    result: str
-
-
-class Claim(NamedTuple):
-    """A hold to be made true."""
-
-    hold_id: HoldId
-    hold: Hold
-    request_id: str
-
-
-class Moved(NamedTuple):
-    """A hold that ends because its holder gets another one instead, until the same end."""
-
-    hold_id: HoldId
-    hold: Hold
-    to: HoldId
-
-
-@dataclass(slots=True)
-class Decided:
-    """What a batch decided: `rows` for the ledger in position order, and what must become true."""
-
-    rows: list[Row] = field(default_factory=list)
-    claims: list[Claim] = field(default_factory=list)
-    expired: list[tuple[HoldId, Hold]] = field(default_factory=list)
-    moved: list[Moved] = field(default_factory=list)
-    freed_by_fact: list[Hold] = field(default_factory=list)
-    sold_by_fact: list[Hold] = field(default_factory=list)
-    blocks_by_fact: list[Blocks] = field(default_factory=list)
-    """What was blocked or unblocked; memory says which."""
-    extended: list[HoldId] = field(default_factory=list)
-    state: str = ""
-    """The event's state when a policy fact set it."""
-    tour_id: int | None = None
-    """The tour whose limit counts what is claimed."""
-    first_ask: int = 0
-    """Position of the first request."""
-
-
 def decide(
     memory: Memory,
     overlay: Overlay,
@@ -129,9 +87,10 @@ def decide(
     facts: Sequence[Fact],
     asks: Sequence[Ask],
 ) -> Decided:
-    """Decide a batch in order: facts, then holds that ran out, then requests.
+    """Decide a batch in order: facts, then holds that ran out, offers of what came free, then requests.
 
-    Changes memory through `overlay` only. The same inputs on equal memories give equal results.
+    Changes memory through `overlay` only. The same inputs on equal memories give equal results. Raises
+    `OffersFirst` when a batch with requests makes as many offers as a batch may.
     """
     *_, decided = decide_in_pieces(memory, overlay, batch_no, batch_time, facts, asks)
     return decided
@@ -146,7 +105,7 @@ def decide_in_pieces(
     asks: Sequence[Ask],
     piece: int = 1 << 16,
 ) -> Iterator[Decided]:
-    """`decide`, yielding the same growing result after the facts and expiries and after each `piece` of
+    """`decide`, yielding the same growing result after facts, expiries and offers and after each `piece` of
     requests, so that its rows can be on their way while the next are decided.
     """
     decided = Decided()
@@ -154,20 +113,31 @@ def decide_in_pieces(
         _take_fact(memory, overlay, fact, decided)
     _expire(memory, overlay, expiry_now(memory, batch_time), decided)
     decided.tour_id = None if memory.policy.tour is None else memory.policy.tour.id
+    offering = Offering(memory, overlay, batch_no, batch_time, decided, bool(asks))
+    if decided.rows or memory.offers_owed or decided.tour_id is not None:  # back elsewhere is no row here
+        offering.to_all()
     position = decided.first_ask = len(decided.rows)
-    assert position + len(asks) < 1 << 16, "a hold id has 16 bits for the position"
+    more_offers = waiting.OFFERS_PER_BATCH_MAX - overlay.offers
+    assert position + len(asks) + more_offers < 1 << 16, "a hold id has 16 bits for the position"
     assert not asks or memory.policy.state is not EventState.PAUSED, "while paused nothing is decided"
     yield decided
     for start in range(0, len(asks), piece):
-        _answer_all(memory, overlay, batch_no, batch_time, asks[start : start + piece], decided)
+        _answer_all(memory, overlay, batch_no, batch_time, asks[start : start + piece], decided, offering)
         yield decided
 
 
 def _answer_all(
-    memory: Memory, overlay: Overlay, batch_no: int, batch_time: int, asks: Sequence[Ask], decided: Decided
+    memory: Memory,
+    overlay: Overlay,
+    batch_no: int,
+    batch_time: int,
+    asks: Sequence[Ask],
+    decided: Decided,
+    offering: Offering,
 ) -> None:
     expires_at = batch_time + memory.policy.hold_ttl_seconds * 1_000_000
     selling = memory.policy.state is EventState.OPEN
+    restless = memory.waiting.restless
     hold_of, seat_json, instead = memory.hold_of, memory.layout.seat_json, memory.seating.instead
     rows = decided.rows
     append, new_row = rows.append, tuple.__new__
@@ -182,6 +152,8 @@ def _answer_all(
             outcome = Outcome.TAKEN
             result = f'{{"taken":[{seat_json[wish.seat]}],"instead":{instead(wish.seat, 1)}}}'
         else:
+            if restless:
+                offering.to_who_wants(wish)
             hold_id = HoldId(batch_no << 16 | len(rows))
             if wish.move is None:
                 outcome, result = _answer(
@@ -191,6 +163,10 @@ def _answer_all(
                 outcome, result = _move(
                     memory, overlay, buyer, request_id, wish, hold_id, batch_time, decided
                 )
+                if outcome is Outcome.HELD:
+                    append(Row(LedgerKind.REQUEST, arrival, buyer, request_id, want, outcome, result))
+                    offering.to_all()  # what the old hold had
+                    continue
         # a Row, made without its constructor: that alone would be a fifth of a refusal's time
         append(new_row(Row, (LedgerKind.REQUEST, arrival, buyer, request_id, want, outcome, result)))
 
@@ -221,6 +197,9 @@ def consume(memory: Memory, overlay: Overlay, fact: Fact) -> Hold | None:
         if fact.fact_id not in memory.reflected:
             change = overlay.block if fact.kind == FactKind.BLOCKED else overlay.unblock
             change(decode_blocks(fact.body))
+        return None
+    if fact.kind == FactKind.LEFT:
+        overlay.leave(WaitId(int(_decode_left(fact.body).wait)))
         return None
     if fact.kind == FactKind.ELSEWHERE:
         overlay.set_elsewhere(_decode_elsewhere(fact.body))
@@ -261,11 +240,37 @@ def _answer(
 ) -> tuple[Outcome, str]:
     found = first_choice(memory, wish, left_for(memory, buyer))
     if isinstance(found, Refused):
-        return found
+        return (
+            _wait(memory, overlay, buyer, request_id, wish, hold_id, found, decided) if wish.waits else found
+        )
     hold = Hold(buyer, found[1].seats, found[1].areas, expires_at)
     overlay.claim(hold_id, hold)
     decided.claims.append(Claim(hold_id, hold, request_id))
-    return Outcome.HELD, _held(memory, hold_id, hold, *found)
+    return Outcome.HELD, held_result(memory, hold_id, hold, *found)
+
+
+def _wait(
+    memory: Memory,
+    overlay: Overlay,
+    buyer: str,
+    request_id: str,
+    wish: Wish,
+    position: int,
+    refused: Refused,
+    decided: Decided,
+) -> tuple[Outcome, str]:
+    """On the list, behind all who wait; `position` is where the decision stands, as in a hold's id."""
+    if refused.outcome is Outcome.LIMIT_REACHED:
+        return refused
+    if memory.waiting.count_by_buyer.get(buyer, 0) >= WAITING_PER_BUYER_MAX:
+        return Outcome.LIMIT_REACHED, f'{{"reason":"waiting","limit":{WAITING_PER_BUYER_MAX}}}'
+    if len(memory.waiting) >= WAITING_MAX:
+        return refused.outcome, f'{refused.result[:-1]},"waiting_list":"full"}}'
+    wait_id = WaitId(position)
+    overlay.wait(wait_id, buyer, request_id, wish)
+    decided.waits.append(Waits(wait_id, buyer, request_id))
+    ahead = f'"wait":"{wait_id}","position":{len(memory.waiting)}'
+    return Outcome.WAITLISTED, f'{{{ahead},"why":"{refused.outcome}","detail":{refused.result}}}'
 
 
 def _move(
@@ -298,14 +303,4 @@ def _move(
     overlay.claim(hold_id, hold)
     decided.moved.append(Moved(wish.move, old, hold_id))
     decided.claims.append(Claim(hold_id, hold, request_id))
-    return Outcome.HELD, f'{_held(memory, hold_id, hold, *found)[:-1]},"moved":"{wish.move}"}}'
-
-
-def _held(memory: Memory, hold_id: HoldId, hold: Hold, choice: int, chosen: Chosen) -> str:
-    seats = ",".join([memory.layout.seat_json[seat] for seat in hold.seats])
-    areas = ",".join([f"{memory.layout.area_json[area]}:{quantity}" for area, quantity in hold.areas])
-    more = f',"step":"{chosen.step}"' if chosen.step is not None else ""
-    if choice:
-        more += f',"choice":{choice}'
-    expires_at_ms = hold.expires_at // 1000
-    return f'{{"hold":"{hold_id}","seats":[{seats}],"areas":{{{areas}}},"expires_at":{expires_at_ms}{more}}}'
+    return Outcome.HELD, f'{held_result(memory, hold_id, hold, *found)[:-1]},"moved":"{wish.move}"}}'

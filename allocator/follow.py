@@ -1,7 +1,7 @@
 """A standby's warm memory: follows the ledger by what each batch changed.
 
-Only rows that change something are read whole: facts, holds that ran out, holds that were given.
-Of refused requests a standby needs the key alone. So standing by costs a fraction of deciding, and
+Only rows that change something are read whole: facts, holds that ran out, holds that were given, requests
+that wait. Of refused requests a standby needs the key alone. So standing by costs a fraction of deciding, and
 what does not fit memory is noticed where it is applied (`Mismatch`): then memory is loaded anew.
 """
 
@@ -17,7 +17,8 @@ from allocator.decide import Fact, consume
 from allocator.keys import Keys
 from allocator.load import Connection
 from allocator.memory import Hold, Memory, Overlay
-from store.words import Arrival, HoldId, LedgerKind
+from allocator.wishes import Wishes
+from store.words import Arrival, HoldId, LedgerKind, WaitId
 
 BATCHES_AT_A_TIME = 64
 
@@ -28,10 +29,10 @@ SELECT batch_no, (extract(epoch FROM batch_time) * 1000000)::bigint, arrival
 
 CHANGES: Final = """
 -- Along the primary key. Of a refused request only its key leaves the server.
-SELECT batch_no, kind, buyer, request_id,
-       CASE WHEN kind <> 'request' THEN input::text END,
-       CASE WHEN kind <> 'request' THEN outcome END,
-       CASE WHEN outcome = 'held' THEN result::text END
+SELECT batch_no, position, kind, buyer, request_id,
+       CASE WHEN kind <> 'request' OR outcome = 'waitlisted' THEN input::text END,
+       CASE WHEN kind <> 'request' OR outcome = 'waitlisted' THEN outcome END,
+       CASE WHEN outcome IN ('held', 'offered') THEN result::text END
   FROM ledger WHERE event_id = %s AND batch_no > %s AND batch_no <= %s
  ORDER BY batch_no, position
 """
@@ -57,6 +58,10 @@ class _ExpiredInput(msgspec.Struct):
     hold: str
 
 
+class _OfferInput(msgspec.Struct):
+    wait: str
+
+
 class _HeldResult(msgspec.Struct):
     hold: str
     seats: list[str]
@@ -68,6 +73,7 @@ class _HeldResult(msgspec.Struct):
 
 decode_fact = msgspec.json.Decoder(FactInput).decode
 _decode_expired = msgspec.json.Decoder(_ExpiredInput).decode
+_decode_offer = msgspec.json.Decoder(_OfferInput).decode
 _decode_held = msgspec.json.Decoder(_HeldResult).decode
 
 
@@ -79,6 +85,7 @@ class Follower:
         self._event_id = event_id
         self.memory = memory
         self.keys = keys
+        self._wishes = Wishes(memory.layout)
         self.arrival: Arrival | None = None
         """The cursor after the last batch followed; None until there was one."""
 
@@ -105,13 +112,18 @@ class Follower:
             raise Mismatch(f"batch {memory.batch_no + 1} is missing before {batch_no}")
         overlay = Overlay(memory)
         try:
-            for _, kind, buyer, request_id, given, what, result in rows:
+            for _, position, kind, buyer, request_id, given, what, result in rows:
                 if kind == LedgerKind.REQUEST:
                     suspect((buyer, request_id))
                     if result is not None:
                         self._give(overlay, buyer, _decode_held(result), batch_time)
+                    elif what is not None:
+                        wait_id = WaitId(batch_no << 16 | position)
+                        overlay.wait(wait_id, buyer, request_id, self._wishes.read(given.encode()))
                 elif kind == LedgerKind.FACT:
                     consume(memory, overlay, decode_fact(given).as_fact(what))
+                elif kind == LedgerKind.OFFER:
+                    self._offer(overlay, _decode_offer(given), _decode_held(result), batch_time)
                 elif overlay.free(HoldId(int(_decode_expired(given).hold))) is None:
                     raise Mismatch(f"batch {batch_no}: memory has no hold to expire: {given}")
         except (AssertionError, KeyError, msgspec.DecodeError) as error:
@@ -119,7 +131,6 @@ class Follower:
         overlay.keep(batch_no, batch_time)
 
     def _give(self, overlay: Overlay, buyer: str, held: _HeldResult, batch_time: int) -> None:
-        layout = self.memory.layout
         expires_at = batch_time + self.memory.policy.hold_ttl_seconds * 1_000_000
         if held.moved is not None:
             moved = overlay.free(HoldId(int(held.moved)))
@@ -128,6 +139,17 @@ class Follower:
         assert expires_at // 1000 == held.expires_at, (
             "a hold runs out by the policy of its batch, or with the one it is instead of"
         )
+        overlay.claim(HoldId(int(held.hold)), self._hold(buyer, held, expires_at))
+
+    def _offer(self, overlay: Overlay, offer: _OfferInput, held: _HeldResult, batch_time: int) -> None:
+        wait_id = WaitId(int(offer.wait))
+        buyer = self.memory.waiting.entries[wait_id].buyer
+        expires_at = batch_time + self.memory.policy.offer_ttl_seconds * 1_000_000
+        assert expires_at // 1000 == held.expires_at, "an offer runs out by the policy of its batch"
+        overlay.offer(wait_id, HoldId(int(held.hold)), self._hold(buyer, held, expires_at))
+
+    def _hold(self, buyer: str, held: _HeldResult, expires_at: int) -> Hold:
+        layout = self.memory.layout
         seats = tuple([layout.seat_by_guid[guid] for guid in held.seats])
         areas = tuple([(layout.area_by_guid[guid], quantity) for guid, quantity in held.areas.items()])
-        overlay.claim(HoldId(int(held.hold)), Hold(buyer, seats, areas, expires_at))
+        return Hold(buyer, seats, areas, expires_at)

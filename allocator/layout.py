@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
+from itertools import pairwise
 
 from store.plan import Plan, rows, stretches
 from store.words import Best
@@ -25,6 +26,7 @@ class Layout:
     """`seat_by_guid`, `slot_of` and friends; see the module."""
 
     __slots__ = (
+        "_turns",
         "accessible_ranks",
         "area_by_guid",
         "area_capacities",
@@ -56,6 +58,8 @@ class Layout:
         self.area_capacities = [area.capacity for area in plan.areas]
         self._place_seats()
         self._rank_blocks()
+        self._turns: dict[int, array[int]] = {}
+        """party size → rank → `turn`, 0 where nobody asked yet"""
 
     def _place_seats(self) -> None:
         """Slots, stretches, and what a run of slots costs: `costs[end] - costs[first]`, in thousandths."""
@@ -127,6 +131,28 @@ class Layout:
         block = self.plan.blocks[index]
         first = self.slot_of[block.first]
         return (self.costs[first + block.length] - self.costs[first]) / block.length, index
+
+    def turn(self, rank: int, quantity: int) -> int:
+        """The slot at which a run of so many seats costs least in this block, if it costs more the further
+        from there it begins, before or behind; -1 where it does not, as in a row bent the other way.
+        """
+        turns = self._turns.get(quantity)
+        if turns is None:
+            turns = self._turns[quantity] = array("i", [0]) * len(self.block_slots)
+        turn = turns[rank]
+        if not turn:
+            turn = turns[rank] = self._find_turn(*self.block_slots[rank], quantity)
+        return turn
+
+    def _find_turn(self, first: int, end: int, quantity: int) -> int:
+        costs = self.costs
+        of_runs = [costs[at + quantity] - costs[at] for at in range(first, end - quantity + 1)]
+        if not of_runs:
+            return -1
+        least = of_runs.index(min(of_runs))
+        falls = all(one > other for one, other in pairwise(of_runs[: least + 1]))
+        rises = all(one < other for one, other in pairwise(of_runs[least + 1 :]))
+        return first + least if falls and rises else -1
 
     def mask(self, best: Best) -> int:
         """The blocks that `best` describes; 0 when there are none."""

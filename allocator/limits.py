@@ -1,7 +1,7 @@
 """How much more a buyer may have, where more than one number says so: by category, and across a tour.
 
 Nearly every event has one limit, an int that decisions compare with. An event whose categories have
-limits of their own, or that is a date of a tour, has a `Left` for each buyer instead; while one option
+limits of their own, or that is a date of a tour, has a `Allowance` for each buyer instead; while one option
 is chosen for them, a `Room` says which categories still take how many.
 """
 
@@ -17,7 +17,7 @@ Places = Sequence[tuple[int, int]]
 """(area number, places)"""
 
 
-class Left(NamedTuple):
+class Allowance(NamedTuple):
     """What a buyer may have more, by each limit there is."""
 
     total: int
@@ -26,8 +26,8 @@ class Left(NamedTuple):
     """By the event's alone."""
     elsewhere: int
     """What they have on the tour's other dates."""
-    by_category: dict[int, int]
-    """Category number → so many, of categories with a limit."""
+    by_category: tuple[tuple[int, int], ...]
+    """(category number, so many) of categories with a limit."""
 
 
 def limits_by_number(layout: Layout, policy: Policy) -> dict[int, int]:
@@ -59,7 +59,7 @@ class Room:
 
     __slots__ = ("_layout", "_left")
 
-    def __init__(self, layout: Layout, left: dict[int, int]) -> None:
+    def __init__(self, layout: Layout, left: Iterable[tuple[int, int]]) -> None:
         self._layout = layout
         self._left = dict(left)
 

@@ -11,13 +11,15 @@ from typing import Any
 
 import psycopg
 
+from allocator import waiting
 from allocator.keys import Keys
 from allocator.layout import Layout
 from allocator.memory import BLOCKED, Hold, Memory
 from allocator.ports import Cursor
+from allocator.wishes import Wishes
 from store import plan as plans
 from store.events import load_policy
-from store.words import Arrival, HoldId
+from store.words import Arrival, HoldId, WaitId
 
 Connection = psycopg.Connection[Any]
 
@@ -45,6 +47,7 @@ def load_memory(conn: Connection, event_id: int, layout: Layout) -> tuple[Memory
             "SELECT area_no, capacity - held - sold - blocked FROM area WHERE event_id = %s", (event_id,)
         ):
             memory.areas_free[area_no] = free
+        _waiting(conn, event_id, memory)
         facts = conn.execute("SELECT id FROM fact WHERE event_id = %s", (event_id,))
         memory.reflected = frozenset(fact_id for (fact_id,) in facts)
     return memory, cursor
@@ -114,6 +117,25 @@ def _counts_by_category(conn: Connection, event_id: int, memory: Memory) -> None
         category = plan.areas[area_no].category if seat_no is None else plan.seats[seat_no].category
         if category in memory.category_limits:
             counts[buyer, category] = counts.get((buyer, category), 0) + quantity
+
+
+def _waiting(conn: Connection, event_id: int, memory: Memory) -> None:
+    """Who waits, for what; and whether the last batch left offers to the next."""
+    wishes = Wishes(memory.layout)
+    for wait_id, buyer, request_id, want in conn.execute(
+        "SELECT wait_id, waiting.buyer, waiting.request_id, ledger.input::text"
+        "  FROM waiting JOIN ledger ON ledger.event_id = waiting.event_id"
+        "   AND ledger.batch_no = wait_id >> 16 AND ledger.position = (wait_id & 65535)::int"
+        " WHERE waiting.event_id = %s AND waiting.state = 'waiting' ORDER BY wait_id",
+        (event_id,),
+    ):
+        memory.waiting.add(WaitId(wait_id), buyer, request_id, wishes.read(want.encode()))
+    row = conn.execute(
+        "SELECT count(*) FROM ledger WHERE event_id = %s AND batch_no = %s AND kind = 'offer'",
+        (event_id, memory.batch_no),
+    ).fetchone()
+    assert row is not None, "a count is a row"
+    memory.offers_owed = row[0] >= waiting.OFFERS_PER_BATCH_MAX
 
 
 def load_keys(conn: Connection, event_id: int) -> Keys:

@@ -12,11 +12,13 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from allocator.announce import answers, reload_seats, seat_changes, stream_lost
-from allocator.decide import Ask, Decided, Fact, Row, decide_in_pieces, decode_policy, elsewhere_fact
+from allocator.announce import answers, offers, reload_seats, seat_changes, stream_lost
+from allocator.decide import Ask, Fact, decide_in_pieces, decode_policy, elsewhere_fact
+from allocator.decided import Decided, Row
 from allocator.intake import Arrived, Sorted, read_entries, tell_repeats, undecided, was_created
 from allocator.keys import Keys
 from allocator.memory import Memory, Overlay, expiry_now
+from allocator.offering import OffersFirst
 from allocator.ports import Cursor, Truth
 from allocator.readahead import ReadAhead
 from allocator.wishes import Wish, Wishes
@@ -38,7 +40,7 @@ NOT_BEGUN = (EventState.DRAFT, EventState.LOBBY)
 
 
 class PausedMeanwhile(Exception):
-    """The batch's facts pause the event: its requests keep their order and wait."""
+    """The event is paused, by the batch's facts or those of one before: its requests keep their order."""
 
 
 class BatchLoop:
@@ -80,7 +82,7 @@ class BatchLoop:
         """What is read next may be half decided: halves commit one by one, the cursor moves with the last."""
         self._look_at = 0.0
         """When to look at the schedule of an event that has not begun (by `monotonic`)."""
-        self.redone = self.reappended = self.gathered = 0
+        self.redone = self.reappended = self.gathered = self.offers_first = 0
         """Rare paths taken, for metrics and tests."""
 
     def attend(self) -> None:
@@ -143,11 +145,14 @@ class BatchLoop:
             self.tick()
 
     def tick(self) -> None:
-        """A batch without requests, if somebody changed something, a hold ran out or the sale begins."""
+        """A batch without requests, if somebody changed something, a hold ran out, offers are owed or the
+        sale begins.
+        """
         self._open_when_due()
         now, at = self._now
         guess = now + int((self._monotonic() - at) * 1_000_000)
-        if self._truth.has_facts() or self.memory.due(expiry_now(self.memory, guess)) is not None:
+        due = self.memory.due(expiry_now(self.memory, guess)) is not None
+        if due or self.memory.offers_owed or self._truth.has_facts():
             self._decide(Sorted(), [self.cursor.arrival])
 
     def _read_entries(self, entries: Sequence[RawEntry]) -> Arrived:
@@ -162,7 +167,7 @@ class BatchLoop:
         self._look_at = self._monotonic() + wait_ms / 1000
 
     def _wait_ms(self) -> int:
-        left_ms = IDLE_MS
+        left_ms = 0 if self.memory.offers_owed else IDLE_MS
         if self.memory.policy.state in NOT_BEGUN:
             left_ms = int((self._look_at - self._monotonic()) * 1000)
         expiry = self.memory.next_expiry()
@@ -219,6 +224,18 @@ class BatchLoop:
 
     def _make_true(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         """The ledger rows of `asks`, true in Postgres."""
+        try:
+            return self._try(asks, arrival)
+        except OffersFirst:
+            self.offers_first += 1
+            log.info("%s: offers go before %d requests", self._event, len(asks))
+        owed = True
+        while owed:
+            self._make_true((), self.cursor.arrival)
+            owed = self.memory.offers_owed
+        return self._halves(asks, arrival)
+
+    def _try(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         for tried in range(TRIES_MAX):
             try:
                 return self._attempt(asks, arrival)
@@ -229,18 +246,19 @@ class BatchLoop:
                     self.memory, self.cursor = self._truth.load()
                     # it reflects facts that are consumed later and then change nothing: nobody would say so
                     self._changes.append(reload_seats(self._event))
-        if len(asks) > 1:
-            middle = len(asks) // 2
-            return [
-                *self._make_true(asks[:middle], self.cursor.arrival),
-                *self._make_true(asks[middle:], arrival),
-            ]
-        return self._alone(asks, arrival)
+        return self._halves(asks, arrival) if len(asks) > 1 else self._alone(asks, arrival)
+
+    def _halves(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
+        middle = len(asks) // 2
+        before = self._make_true(asks[:middle], self.cursor.arrival) if middle else []
+        return [*before, *self._make_true(asks[middle:], arrival)]
 
     def _alone(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         """Facts and expiries without the one request, then it alone: `invalid` when even so it is short."""
         try:
             rows = self._attempt((), self.cursor.arrival if asks else arrival)
+            while asks and self.memory.offers_owed:
+                self._attempt((), self.cursor.arrival)
         except ShortWrite as short:  # nothing that a request could help
             log.error("%s: ALERT: facts and expiries cannot be written: %s", self._event, short)
             raise Unavailable(f"Facts and expiries of {self._event} cannot be written: {short}.") from short
@@ -258,7 +276,7 @@ class BatchLoop:
         batch_no = memory.batch_no + 1
         overlay = Overlay(memory)
         try:
-            if asks and _pauses(begun.facts):
+            if asks and _paused_after(memory, begun.facts):
                 raise PausedMeanwhile
             facts = self._with_elsewhere(begun.facts, asks)
             pieces = decide_in_pieces(memory, overlay, batch_no, begun.batch_time, facts, asks, PIECE_SIZE)
@@ -272,7 +290,8 @@ class BatchLoop:
         self.cursor = self.cursor._replace(batch_no=batch_no, arrival=arrival)
         self._now = (begun.batch_time, self._monotonic())
         self._changes.append(seat_changes(self._event, memory, batch_no, begun.batch_time, decided))
-        return decided.rows[decided.first_ask :]
+        self._changes += offers(self._event, decided)
+        return decided.answers()
 
     def _with_elsewhere(self, facts: Sequence[Fact], asks: Sequence[Ask]) -> Sequence[Fact]:
         """The facts; of a date of a tour that sells, also what its buyers have on the other dates."""
@@ -329,6 +348,6 @@ def _policy_after(before: Policy, facts: Sequence[Fact]) -> Policy:
     return decode_policy(bodies[-1]) if bodies else before
 
 
-def _pauses(facts: Sequence[Fact]) -> bool:
+def _paused_after(memory: Memory, facts: Sequence[Fact]) -> bool:
     policies = [decode_policy(fact.body) for fact in facts if fact.kind == FactKind.POLICY]
-    return bool(policies) and policies[-1].state is EventState.PAUSED
+    return (policies[-1] if policies else memory.policy).state is EventState.PAUSED

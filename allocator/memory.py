@@ -8,11 +8,15 @@ everything back when the transaction did not become true. Nothing here reads a c
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 
+from allocator import waiting
 from allocator.layout import Layout
 from allocator.limits import count_limited, limits_by_number
 from allocator.seating import Seating
-from store.words import Blocks, EventState, HoldId, Policy
+from allocator.waiting import Entry, Group, Lack, WaitingList
+from allocator.wishes import Wish
+from store.words import Blocks, EventState, HoldId, Policy, WaitId
 
 BLOCKED = -1
 """In `Memory.hold_of`: the seat is not for sale. 0 means free, anything else names a hold or order."""
@@ -62,10 +66,12 @@ class Memory:
         "hold_of",
         "holds",
         "layout",
+        "offers_owed",
         "policy",
         "reflected",
         "seating",
         "seats_free",
+        "waiting",
     )
 
     def __init__(self, layout: Layout, policy: Policy) -> None:
@@ -91,6 +97,9 @@ class Memory:
         self.reflected: frozenset[int] = frozenset()
         """Facts the loaded tables show already: their lost time is not given back a second time, their blocks
         are in `hold_of` and `areas_free`."""
+        self.waiting = WaitingList(layout.rank_of)
+        self.offers_owed = False
+        """The last batch made as many offers as one may: the next goes on."""
 
     def take(self, seat: int, hold_id: int) -> None:
         """Enter a seat that is not free (loading)."""
@@ -131,6 +140,9 @@ class Overlay:
         "_memory",
         "_policy",
         "_seats",
+        "_slept",
+        "_waits",
+        "offers",
     )
 
     def __init__(self, memory: Memory) -> None:
@@ -142,6 +154,11 @@ class Overlay:
         self._holds: list[tuple[HoldId, Hold | None]] = []
         self._policy = memory.policy
         self._extended: list[tuple[Hold, int]] = []
+        self._waits: list[tuple[WaitId, Entry | None]] = []
+        """Who began to wait (None) and who ceased to."""
+        self._slept: list[Group] = []
+        self.offers = 0
+        """Made in this batch."""
 
     def claim(self, hold_id: HoldId, hold: Hold) -> None:
         """Give free seats and places to a new hold."""
@@ -222,6 +239,7 @@ class Overlay:
         memory.seats_free += len(blocks.seats)
         for area, quantity in blocks.areas:
             self._move_places(area, quantity)
+        memory.waiting.came_free(blocks.seats, blocks.areas)
 
     def set_policy(self, policy: Policy, *, extend: bool = True) -> None:
         """Take a new policy; on resume every hold that ran at the pause gets the lost time back."""
@@ -244,11 +262,33 @@ class Overlay:
         """What buyers have on the tour's other dates, for as long as this batch lasts."""
         self._memory.elsewhere = counts
 
+    def wait(self, wait_id: WaitId, buyer: str, request_id: str, wish: Wish) -> None:
+        """A request goes on the waiting list."""
+        self._waits.append((wait_id, None))
+        self._memory.waiting.add(wait_id, buyer, request_id, wish)
+
+    def leave(self, wait_id: WaitId) -> None:
+        """Its buyer took it off the list. One that is not on it (any more) changes nothing."""
+        if wait_id in self._memory.waiting.entries:
+            self._waits.append((wait_id, self._memory.waiting.remove(wait_id)))
+
+    def offer(self, wait_id: WaitId, hold_id: HoldId, hold: Hold) -> None:
+        """Give free seats and places to a request that waits, which is off the list with this."""
+        self._waits.append((wait_id, self._memory.waiting.remove(wait_id)))
+        self.claim(hold_id, hold)
+        self.offers += 1
+
+    def sleep(self, group: Group, lacks: Sequence[Lack]) -> None:
+        """See `WaitingList.sleep`."""
+        self._slept.append(group)
+        self._memory.waiting.sleep(group, lacks)
+
     def keep(self, batch_no: int, batch_time: int) -> None:
         """The transaction is true: this is memory now."""
         self._memory.batch_no = batch_no
         self._memory.batch_time = batch_time
         self._memory.elsewhere = {}
+        self._memory.offers_owed = self.offers >= waiting.OFFERS_PER_BATCH_MAX
 
     def discard(self) -> None:
         """The transaction is not true: put everything back as it was."""
@@ -277,6 +317,12 @@ class Overlay:
                 memory.count_by_buyer.pop(buyer, None)
         for key, count in reversed(self._category_counts):
             _set_count(memory.count_by_category, key, count)
+        for wait_id, entry in reversed(self._waits):
+            if entry is None:
+                memory.waiting.remove(wait_id)
+            else:
+                memory.waiting.add(wait_id, entry.buyer, entry.request_id, entry.group.wish)
+        memory.waiting.undo_sleep(self._slept)
         self._rebuild_expiries()
 
     def _take_back(self, hold_id: HoldId, hold: Hold) -> None:
@@ -289,6 +335,7 @@ class Overlay:
         memory.seats_free += len(hold.seats)
         for area, quantity in hold.areas:
             self._move_places(area, quantity)
+        memory.waiting.came_free(hold.seats, hold.areas)
         self._count(hold, -1)
 
     def _move_places(self, area: int, change: int) -> None:

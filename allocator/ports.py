@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from allocator.decide import Decided, Fact
+from allocator.decide import Fact
+from allocator.decided import Decided
 from allocator.memory import Memory
 from store.words import Arrival
 

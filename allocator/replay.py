@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 import msgspec
 import psycopg
 
-from allocator.decide import CODE_VERSION, Ask, Fact, Row, decide
+from allocator.decide import CODE_VERSION, Ask, Fact, decide
+from allocator.decided import Row
 from allocator.follow import decode_fact
 from allocator.load import load_layout
 from allocator.memory import Memory, Overlay
+from allocator.offering import OffersFirst
 from allocator.wishes import Wish, Wishes
 from store.ledger import DIGEST_BYTES, GENESIS, batch_hash, row_digest
 from store.words import Arrival, EventState, LedgerKind, Outcome, Policy
@@ -172,7 +174,7 @@ def _decided_again(memory: Memory, wishes: Wishes, batch: Batch) -> Iterator[Fin
     """What comes out otherwise; or nothing can, such as of a block of a seat that somebody has."""
     try:
         again = decide_again(memory, wishes, batch)
-    except (AssertionError, msgspec.DecodeError) as error:
+    except (AssertionError, OffersFirst, msgspec.DecodeError) as error:
         yield Finding(batch.batch_no, None, f"cannot be decided again: {error}")
     else:
         yield from _differences(batch, again)

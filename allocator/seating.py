@@ -31,6 +31,8 @@ INSTEAD_MAX: Final = 3
 REMEMBERED_MAX: Final = 20_000
 NEAR_LOOKS: Final = 8
 """How many blocks before and behind a part are looked at for the next one."""
+Run = tuple[int, str]
+"""(first slot, JSON of its seats)"""
 _ONES: Final = [b"\x01" * quantity for quantity in range(QUANTITY_MAX + 1)]
 
 
@@ -56,6 +58,7 @@ class Seating:
     """What is free, by slot, and which blocks seat how many. Follows memory; no truth of its own."""
 
     __slots__ = (
+        "_came_free",
         "_instead",
         "_known_sizes",
         "_largest",
@@ -79,9 +82,11 @@ class Seating:
         """party size → mask of the blocks that seat it together and leave no single seat"""
         self._largest = [0] * len(layout.block_slots)
         self._sizes = [0] * len(layout.block_slots)
-        self._runs: dict[tuple[int, int], str] = {}
+        self._came_free: set[int] = set()
+        """stretches of which a seat came free since the last `refresh`"""
+        self._runs: dict[tuple[int, int], Run] = {}
         self._known_sizes = [0] * len(layout.block_slots)
-        self._instead: dict[tuple[int, int], tuple[int, list[tuple[tuple[int, int], str]], str]] = {}
+        self._instead: dict[tuple[int, int], tuple[int, list[tuple[tuple[int, int], Run]], str]] = {}
 
     def refresh(self) -> None:
         """Bring the masks up to date. Before every look at them."""
@@ -89,8 +94,10 @@ class Seating:
             for stretch in self.changed:
                 ranks = self._layout.ranks_of_stretch[stretch]
                 for rank in ranks:
+                    self._forget_runs(rank, all_of_them=stretch in self._came_free)
                     self._look_at(rank, alone=len(ranks) == 1)
             self.changed.clear()
+            self._came_free.clear()
 
     def together(self, mask: int, quantity: int) -> tuple[list[int], Step] | None:
         """The seats of a party, and the step of the ladder; None when it cannot sit together."""
@@ -113,34 +120,47 @@ class Seating:
         Each in a block of its own: of the seat's section and category (where there is none, of its
         category) those whose ranks are nearest to the seat's.
         """
-        self.refresh()
-        layout, rank = self._layout, self._layout.rank_of[seat]
-        found = self.fits[quantity] & layout.like_of[rank] or self.fits[quantity] & layout.category_of[rank]
+        if self.changed:
+            self.refresh()
+        layout, runs = self._layout, self._runs
+        rank, fits = layout.rank_of[seat], self.fits[quantity]
+        found = fits & layout.like_of[rank] or fits & layout.category_of[rank]
         known = self._instead.get((rank, quantity))
-        if (
-            known is not None
-            and known[0] == found
-            and all(self._runs.get(one) is run for one, run in known[1])
-        ):
-            return known[2]
+        if known is not None and known[0] == found:
+            for one, run in known[1]:
+                if runs.get(one) is not run:
+                    break
+            else:
+                return known[2]
         near = sorted(_around(found, rank, INSTEAD_MAX), key=lambda one: (abs(one - rank), one))[:INSTEAD_MAX]
-        groups = [((one, quantity), self._run_json(one, quantity)) for one in near]
-        text = f"[{','.join(run for _, run in groups)}]"
+        groups = [((one, quantity), self._run(one, quantity)) for one in near]
+        text = f"[{','.join([run[1] for _, run in groups])}]"
         if len(self._instead) >= REMEMBERED_MAX:
             self._instead.clear()
         self._instead[rank, quantity] = (found, groups, text)
         return text
 
-    def _run_json(self, rank: int, quantity: int) -> str:
-        """The best such group of a block; remembered until the block changes."""
-        text = self._runs.get((rank, quantity))
-        if text is None:
-            seats = self.in_block(rank, quantity)
-            text = self._runs[rank, quantity] = (
-                f"[{','.join(self._layout.seat_json[seat] for seat in seats)}]"
-            )
+    def _run(self, rank: int, quantity: int) -> Run:
+        """The best such group of a block. Remembered while its seats are free and no others came free: what
+        is taken meanwhile leaves the best one the best.
+        """
+        run = self._runs.get((rank, quantity))
+        if run is None:
+            slot = self._best_run(rank, quantity, leaving_none=False)
+            seats = self._layout.seat_at[slot : slot + quantity]
+            text = ",".join([self._layout.seat_json[seat] for seat in seats])
+            run = self._runs[rank, quantity] = (slot, f"[{text}]")
             self._known_sizes[rank] |= 1 << quantity
-        return text
+        return run
+
+    def _forget_runs(self, rank: int, *, all_of_them: bool) -> None:
+        known = self._known_sizes[rank]
+        while known:
+            quantity = _first(known)
+            known &= known - 1
+            if all_of_them or not self.free.startswith(_ONES[quantity], self._runs[rank, quantity][0]):
+                del self._runs[rank, quantity]
+                self._known_sizes[rank] ^= 1 << quantity
 
     def largest(self, mask: int, quantity: int) -> int:
         """The largest party of at most that size that these blocks seat together; 0 for none."""
@@ -201,6 +221,8 @@ class Seating:
             slot = layout.slot_of[seat]
             self.free[slot] = free & layout.open_slots[slot]
             self.changed.add(layout.stretch_of[seat])
+            if free:
+                self._came_free.add(layout.stretch_of[seat])
 
     def _in_parts(self, mask: int, sizes: list[int]) -> list[int] | None:
         placed: list[int] = []
@@ -252,17 +274,32 @@ class Seating:
         """First slot of the run with the least cost; -1 when there is none."""
         free, costs = self.free, self._layout.costs
         first, end = self._layout.block_slots[rank]
-        best, least = -1, 0
-        at = free.find(_ONES[quantity], first, end)
+        ones = _ONES[quantity]
+        turn = self._layout.turn(rank, quantity)
+        at = free.find(ones, first if turn < 0 else turn, end)
+        while at >= 0 and leaving_none and self._leaves_one(at, quantity):
+            at = free.find(ones, at + 1, end)
+        if turn >= 0:  # further from it on either side only costs more: the nearest run on each will do
+            before = free.rfind(ones, first, turn + quantity - 1)
+            while before >= 0 and leaving_none and self._leaves_one(before, quantity):
+                before = free.rfind(ones, first, before + quantity - 1)
+            if at < 0 or (
+                before >= 0 and costs[before + quantity] - costs[before] <= costs[at + quantity] - costs[at]
+            ):
+                return before
+            return at
+        best, least = at, math.inf
         while at >= 0:
-            behind = at + quantity
-            leaves_one = (free[at - 1] and not free[at - 2]) or (free[behind] and not free[behind + 1])
-            if not (leaving_none and leaves_one):
-                cost = costs[behind] - costs[at]
-                if best < 0 or cost < least:
-                    best, least = at, cost
-            at = free.find(_ONES[quantity], at + 1, end)
+            cost = costs[at + quantity] - costs[at]
+            if cost < least and not (leaving_none and self._leaves_one(at, quantity)):
+                best, least = at, cost
+            at = free.find(ones, at + 1, end)
         return best
+
+    def _leaves_one(self, at: int, quantity: int) -> bool:
+        """Whether this run, once taken, leaves a single free seat beside it."""
+        free, behind = self.free, at + quantity
+        return bool((free[at - 1] and not free[at - 2]) or (free[behind] and not free[behind + 1]))
 
     def _look_at(self, rank: int, *, alone: bool) -> None:
         """Put a block's free runs into the masks. `alone`: no other block is in its stretch."""
@@ -277,10 +314,6 @@ class Seating:
             for quantity in range(1, largest + 1):
                 sizes |= (self._best_run(rank, quantity, True) >= 0) << quantity
         bit = 1 << rank
-        known, self._known_sizes[rank] = self._known_sizes[rank], 0
-        while known:
-            del self._runs[rank, _first(known)]
-            known &= known - 1
         before, self._largest[rank] = self._largest[rank], largest
         for quantity in range(min(before, largest) + 1, max(before, largest) + 1):
             self.fits[quantity] ^= bit

@@ -1,9 +1,9 @@
 """The batch transaction's statements. READ COMMITTED. COPY_LEDGER runs right after the fence.
 
 Locks are taken in the order every writer keeps: the cursor row (only owners touch it), of a date of a tour
-the batch's buyers by name, holds by id, seats, area counters. Each WHERE states what the decision assumed;
-a count below what was decided means somebody else changed it first, and the whole batch is rolled back
-and decided again.
+the batch's buyers by name, holds by id, the waiting list by its order, seats, area counters. Each WHERE
+states what the decision assumed; a count below what was decided means somebody else changed it first, and
+the whole batch is rolled back and decided again.
 
 Array parameters are Postgres array literals, cheaper to make than adapted lists.
 """
@@ -109,6 +109,25 @@ UPDATE hold SET extensions = old.extensions
   FROM unnest(%(holds)s::bigint[], %(news)s::bigint[]) AS moved (old_id, new_id)
   JOIN hold AS old ON old.event_id = %(event)s AND old.hold_id = moved.old_id
  WHERE hold.event_id = %(event)s AND hold.hold_id = moved.new_id
+"""
+
+PUT_ON_LIST: Final = """
+INSERT INTO waiting (event_id, wait_id, buyer, request_id)
+SELECT %(event)s, wait_id, buyer, request_id
+  FROM unnest(%(waits)s::bigint[], %(buyers)s::text[], %(requests)s::text[])
+       AS new (wait_id, buyer, request_id)
+"""
+
+TAKE_OFF_LIST: Final = """
+-- Only who still waits: safe against a buyer who leaves in the same moment, who locks the row too. Locked
+-- after holds and before seats, in the list's order.
+WITH served AS (
+  SELECT waiting.wait_id, offer.hold_id FROM waiting
+    JOIN unnest(%(waits)s::bigint[], %(holds)s::bigint[]) AS offer (wait_id, hold_id) USING (wait_id)
+   WHERE waiting.event_id = %(event)s AND waiting.state = 'waiting'
+   ORDER BY waiting.wait_id FOR UPDATE OF waiting)
+UPDATE waiting SET state = 'offered', hold_id = served.hold_id
+  FROM served WHERE waiting.event_id = %(event)s AND waiting.wait_id = served.wait_id
 """
 
 FREE_SEATS: Final = """

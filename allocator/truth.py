@@ -16,7 +16,8 @@ import psycopg
 from psycopg import errors as pg
 
 from allocator import lease, sql
-from allocator.decide import CODE_VERSION, EXPIRIES_PER_BATCH_MAX, Claim, Decided, Fact, Moved
+from allocator.decide import CODE_VERSION, EXPIRIES_PER_BATCH_MAX, Fact
+from allocator.decided import Claim, Decided, Moved
 from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.load import Connection, load_memory
@@ -101,7 +102,9 @@ class PostgresTruth:
             head = (batch_no, self._owned.epoch, begun.batch_time, arrival, CODE_VERSION, digests)
             self._next_hash = batch_hash(self._hash_of(batch_no - 1), *head)
             with self._conn.pipeline():
-                expected += self._free(decided.expired, decided.moved, begun.batch_time)
+                expected += self._end(decided.expired, decided.moved, begun.batch_time)
+                expected += self._wait(decided)
+                expected += self._free(decided.expired, decided.moved)
                 expected += self._claim(decided.claims, decided.tour_id)
                 expected += self._carry(decided.moved)
                 self._conn.execute(sql.WRITE_BATCH, (self._event_id, *head, self._next_hash))
@@ -218,15 +221,10 @@ class PostgresTruth:
             self._last_hash = (batch_no, bytes(row[0]))
         return self._last_hash[1]
 
-    def _free(
+    def _end(
         self, expired: Sequence[tuple[HoldId, Hold]], moved: Sequence[Moved], batch_time: int
     ) -> list[Counted]:
         """Statements for holds that ran out or are moved, each with the count it must reach."""
-        ended = [*expired, *((old.hold_id, old.hold) for old in moved)]
-        if not ended:
-            return []
-        pairs = sorted((seat, hold_id) for hold_id, hold in ended for seat in hold.seats)
-        places = [(hold_id, area, quantity) for hold_id, hold in ended for area, quantity in hold.areas]
         done = []
         if expired:
             holds = _array([hold_id for hold_id, _ in expired])
@@ -235,8 +233,37 @@ class PostgresTruth:
         if moved:
             given = self._moved(moved)
             done.append((self._conn.execute(sql.MOVE_HOLDS, given), len(moved), "holds that are moved"))
+        return done
+
+    def _wait(self, decided: Decided) -> list[Counted]:
+        """Statements for who goes on the waiting list and who comes off it."""
+        waits, offered = decided.waits, decided.offered
+        done = []
+        if waits:
+            given: dict[str, object] = {
+                "event": self._event_id,
+                "waits": _array([new.wait_id for new in waits]),
+                "buyers": _text_array([new.buyer for new in waits]),
+                "requests": _text_array([new.request_id for new in waits]),
+            }
+            done.append((self._conn.execute(sql.PUT_ON_LIST, given), len(waits), "requests that wait"))
+        if offered:
+            given = {
+                "event": self._event_id,
+                "waits": _array([offer.wait_id for offer in offered]),
+                "holds": _array([offer.hold_id for offer in offered]),
+            }
+            done.append((self._conn.execute(sql.TAKE_OFF_LIST, given), len(offered), "requests served"))
+        return done
+
+    def _free(self, expired: Sequence[tuple[HoldId, Hold]], moved: Sequence[Moved]) -> list[Counted]:
+        """Statements for what holds that ended had, each with the count it must reach."""
+        ended = [*expired, *((old.hold_id, old.hold) for old in moved)]
+        pairs = sorted((seat, hold_id) for hold_id, hold in ended for seat in hold.seats)
+        places = [(hold_id, area, quantity) for hold_id, hold in ended for area, quantity in hold.areas]
+        done = []
         if pairs:
-            given = self._seats(pairs) | {"moved": _array([old.hold_id for old in moved])}
+            given: dict[str, object] = self._seats(pairs) | {"moved": _array([old.hold_id for old in moved])}
             done.append((self._conn.execute(sql.FREE_SEATS, given), len(pairs), "seats of holds that ended"))
             done.append((self._conn.execute(sql.FREE_HOLD_SEATS, given), len(pairs), "hold_seat rows"))
         if places:

@@ -17,6 +17,8 @@ from store.words import QUANTITY_MAX, Best, Choice, HoldId, Want
 REMEMBERED_MAX = 20_000
 UNREADABLE = "unreadable"
 """Why a want is invalid that is not one. Its text does not go into the ledger: it may not even be JSON."""
+WAITLIST_WITH_MOVE = "waitlist_with_move"
+"""Why a want is invalid that would move a hold now or later: by then the hold may be over, or paid."""
 
 
 class Party(NamedTuple):
@@ -41,18 +43,25 @@ class Option(NamedTuple):
 class Wish:
     """A checked want: its options in the buyer's order. `reason` is empty, or says why it is invalid."""
 
-    __slots__ = ("move", "options", "reason", "seat")
+    __slots__ = ("move", "options", "reason", "seat", "waits")
 
     def __init__(
-        self, reason: str = "", options: tuple[Option, ...] = (), move: HoldId | None = None
+        self,
+        reason: str = "",
+        options: tuple[Option, ...] = (),
+        move: HoldId | None = None,
+        *,
+        waits: bool = False,
     ) -> None:
         self.reason = reason
         self.options = options
         self.move = move
         """The hold that one of the options is to replace."""
+        self.waits = waits
+        """Goes on the waiting list when none of the options can be had."""
         self.seat = -1
         """The one seat that is all that is asked for, as nearly everyone does; -1 otherwise."""
-        if len(options) == 1 and move is None:
+        if len(options) == 1 and move is None and not waits:
             seats, parties, areas, _, _ = options[0]
             if len(seats) == 1 and not parties and not areas:
                 self.seat = seats[0]
@@ -98,10 +107,14 @@ def _resolve(want: Want, layout: Layout) -> Wish:
         and want.move is UNSET
     ):
         seat = layout.seat_by_guid.get(want.seats[0])  # what nearly everyone asks for
-        return Wish("unknown_seat") if seat is None else Wish("", (Option((seat,), (), (), 1, False),))
+        if seat is None:
+            return Wish("unknown_seat")
+        return Wish("", (Option((seat,), (), (), 1, False),), waits=want.waitlist)
+    if want.waitlist and want.move is not UNSET:
+        return Wish(WAITLIST_WITH_MOVE)
     try:
         move = None if want.move is UNSET else HoldId(int(want.move))
-        return Wish("", tuple(_option(choice, layout) for choice in want.choices), move)
+        return Wish("", tuple(_option(choice, layout) for choice in want.choices), move, waits=want.waitlist)
     except _Invalid as invalid:
         return Wish(str(invalid))
 

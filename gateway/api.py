@@ -29,6 +29,7 @@ from gateway.buyers.decode import Confirm, Extend, ExtendBody, Release, ReleaseB
 from gateway.buyers.posting import EXPOSED, authenticate
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.buyers.tokens import Buyer
+from gateway.events import public
 from gateway.openapi import openapi
 from gateway.problems import PROBLEM_TYPE, body_of, problem_body, retry_after_of, status_of
 from gateway.runtime import Runtime, running
@@ -56,22 +57,6 @@ def json_response(body: object, status: int = 200, headers: dict[str, str] | Non
     return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
 
 
-def _public(row: lookups.EventRow) -> dict[str, object]:
-    return {
-        "slug": row.slug,
-        "name": row.name,
-        "state": row.state,
-        "hold_ttl_seconds": row.hold_ttl_seconds,
-        "seats_per_buyer_max": row.seats_per_buyer_max,
-        "fast_gate": row.fast_gate,
-        "opens_at": row.opens_at and row.opens_at // 1000,
-        "extensions_max": row.extensions_max,
-        "extension_seconds": row.extension_seconds,
-        "limits": row.limits,
-        "tour": row.tour,
-    }
-
-
 def _runtime(request: Request) -> Runtime:
     runtime: Runtime = request.app.state.runtime
     return runtime
@@ -85,13 +70,13 @@ async def list_events(request: Request) -> Response:
             rows = await lookups.events(connection)
     except DATABASE_AWAY as error:
         raise Unavailable("The database is away. Try again shortly.") from error
-    return json_response({"events": [_public(row) for row in rows if row.state is not EventState.DRAFT]})
+    return json_response({"events": [public(row) for row in rows if row.state is not EventState.DRAFT]})
 
 
 @router.get("/events/{event}")
 async def show_event(request: Request, event: Slug) -> Response:
     """An event and its state."""
-    return json_response(_public((await _runtime(request).events.get(event)).row))
+    return json_response(public((await _runtime(request).events.get(event)).row))
 
 
 @router.get("/events/{event}/plan")
@@ -204,6 +189,26 @@ async def confirm_hold(
 ) -> Response:
     """Buy a hold; the same answer however often it is asked. 409 `hold_expired` when it ran out."""
     return await _change_hold(request, event, Confirm(hold), authorization)
+
+
+@router.get("/events/{event}/waiting")
+async def show_waiting(request: Request, event: Slug, authorization: Authorization = "") -> Response:
+    """What of the buyer's is on the waiting list, at which place, and what was offered from it."""
+    runtime = _runtime(request)
+    buyer = await authenticate(runtime, authorization)
+    found = await (await runtime.events.get(event)).waiters.find(buyer.id)
+    return json_response(found, headers={"Cache-Control": "no-store"})
+
+
+@router.post("/events/{event}/waiting/{request_id}/leave")
+async def leave_waiting_list(
+    request: Request, event: Slug, request_id: RequestIdPath, authorization: Authorization = ""
+) -> Response:
+    """Take a request off the waiting list; the same answer however often it is asked."""
+    runtime = _runtime(request)
+    buyer = await authenticate(runtime, authorization)
+    await owning.leave(runtime, await runtime.events.get(event), request_id, buyer.id)
+    return json_response({"id": request_id, "state": "left"})
 
 
 @router.post("/demo/token")

@@ -21,11 +21,12 @@ from gateway.buyers.reask import Reask
 from gateway.buyers.recall import DATABASE_AWAY, Recall
 from gateway.ending import end
 from gateway.follow import Follower
-from gateway.gate import Seats
+from gateway.gate import Refusal, Seats, Taken
 from gateway.holders import MOVED, Holders
 from gateway.metrics import Metrics
 from gateway.problems import Busy
 from gateway.settings import Settings
+from gateway.waiters import WAITLISTED, Waiters
 from gateway.watch import Watch
 from notifier.hub import Client, broadcast
 from store import lookups, plan
@@ -33,7 +34,7 @@ from store.errors import Conflicted, NotFound, Unavailable
 from store.lookups import EventRow, Pool, SeatMap
 from store.stream import RedisIntake
 from store.wire import STREAM_LOST, Delta, HoldNews, Published
-from store.words import Arrival, EventState
+from store.words import Arrival, EventState, Want
 
 log = logging.getLogger("onsale.gateway")
 
@@ -57,12 +58,12 @@ class EventRuntime:
         self.plan = plan.decode(plan_text)
         self.plan_text = plan_text
         self.plan_etag = f'"{plan_sha256}"'
-        self.numbers = {seat.guid: no for no, seat in enumerate(self.plan.seats)}
-        self.area_numbers = {area.guid: no for no, area in enumerate(self.plan.areas)}
-        self.seats = Seats(self.numbers, len(self.plan.areas))
+        self.seats = Seats(self.plan)
+        self.numbers, self.area_numbers = self.seats.numbers, self.seats.area_numbers
         self.watch = Watch(self.seats)
         self.clients: set[Client] = set()
         self.holders = Holders(parts.pool, parts.redis, row.id, row.slug, parts.gateway_id)
+        self.waiters = Waiters(parts.pool, row.id)
         self.following = False
         self.gated = 0
         """Requests the fast gate refused."""
@@ -86,7 +87,7 @@ class EventRuntime:
 
     async def start(self) -> None:
         """Begin to append, follow and ask again; returns once decisions can be heard, or soon after."""
-        running = (self.intake, self.reask, self._follower, self.holders)
+        running = (self.intake, self.reask, self._follower, self.holders, self.waiters)
         for work in (*(one.run() for one in running), self._keep_row()):
             self._begin(work)
         try:
@@ -115,32 +116,23 @@ class EventRuntime:
             raise Conflicted("event_closed", "The sale is over.")
         raise Conflicted("event_not_open", "The sale has not begun.")
 
-    def gate(self, names: tuple[str, ...]) -> list[str]:
-        """Those of the named seats this gateway knows to be gone; none when it cannot know."""
+    def gate(self, want: Want) -> Refusal | None:
+        """Why what is wanted cannot be had, if this gateway knows; None when it can be or cannot be known."""
         if not self.row.fast_gate or not self.following or self._reloading is not None:
-            return []
-        return self.seats.gone(names, self.now_us())
+            return None
+        if want.seats:
+            taken = self.seats.gone(want.seats, self.now_us())
+            return Taken(taken) if taken else None
+        if self.row.state is EventState.PAUSED:  # no hold runs out now, and all get the lost time back
+            return None
+        return self.seats.none_left(want, self.now_us())
 
     def now_us(self) -> int:
         """Postgres' clock as far as it is known here: at most as late as it really is."""
         return self._clock_us + int((time.monotonic() - self._clock_at) * 1_000_000)
 
     def welcome(self, buyer: str) -> bytes:
-        row = self.row
-        event = {
-            "slug": row.slug,
-            "name": row.name,
-            "state": row.state,
-            "hold_ttl_seconds": row.hold_ttl_seconds,
-            "seats_per_buyer_max": row.seats_per_buyer_max,
-            "fast_gate": row.fast_gate,
-            "opens_at": row.opens_at and row.opens_at // 1000,
-            "extensions_max": row.extensions_max,
-            "extension_seconds": row.extension_seconds,
-            "limits": row.limits,
-            "tour": row.tour,
-        }
-        return msgspec.json.encode({"type": "welcome", "event": event, "buyer": buyer})
+        return msgspec.json.encode({"type": "welcome", "event": public(self.row), "buyer": buyer})
 
     def seats_json(self) -> bytes:
         """The seat map for everybody, encoded once per change."""
@@ -149,6 +141,7 @@ class EventRuntime:
                 "batch_no": self.watch.batch_no,
                 "states": self.seats.letters.decode(),
                 "areas": self.seats.areas_free,
+                "held_until": self.seats.first_end_ms(),
             }
             self._seats_json = (self._version, msgspec.json.encode(answer))
         return self._seats_json[1]
@@ -169,9 +162,12 @@ class EventRuntime:
         for buyer, _, frame in decisions:
             if MOVED in frame:
                 self.holders.decided(buyer, frame)
+            if WAITLISTED in frame:
+                self.waiters.poke(buyer)
 
     def hold_changed(self, news: HoldNews) -> None:
         self.holders.heard(news)
+        self.waiters.poke(news.buyer)
 
     def changed(self, delta: Delta) -> None:
         if delta.state == STREAM_LOST:
@@ -259,6 +255,24 @@ class EventRuntime:
                 return (await lookups.cursor_of(connection, self.row.id)).arrival
         except DATABASE_AWAY as error:
             raise Unavailable("The database is away.") from error
+
+
+def public(row: EventRow) -> dict[str, object]:
+    """An event as buyers see it; times in milliseconds."""
+    return {
+        "slug": row.slug,
+        "name": row.name,
+        "state": row.state,
+        "hold_ttl_seconds": row.hold_ttl_seconds,
+        "seats_per_buyer_max": row.seats_per_buyer_max,
+        "fast_gate": row.fast_gate,
+        "opens_at": row.opens_at and row.opens_at // 1000,
+        "extensions_max": row.extensions_max,
+        "extension_seconds": row.extension_seconds,
+        "offer_ttl_seconds": row.offer_ttl_seconds,
+        "limits": row.limits,
+        "tour": row.tour,
+    }
 
 
 class Parts(msgspec.Struct):

@@ -1,19 +1,22 @@
 """The fast gate: refusing at once what a gateway knows cannot be had. Not a decision.
 
 The seat map of one event as this gateway knows it, and the pure question whether a request may be
-refused from it. Everything that is not certain goes to the queue: only a first attempt, only named
-seats with nothing else wished for, only a buyer with nothing undecided, and only seats that are
-sold, blocked, or held for well beyond now.
+refused from it. Everything that is not certain goes to the queue: only a first attempt, only one that names
+seats or only describes some, with nothing else wished for and no wish to wait, only a buyer with nothing
+undecided, and only what is sold, blocked, or held for well beyond now.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, Struct
 
+from gateway.stock import Stock
 from store.lookups import SeatMap
+from store.plan import Plan
 from store.wire import Delta
 from store.words import Want
 
@@ -23,14 +26,36 @@ HELD_BEYOND_NOW_US = 30_000_000
 AVAILABLE, HELD, SOLD, BLOCKED = b"ahsb"
 
 
+class Taken(Struct, frozen=True):
+    """Seats that were named are gone."""
+
+    taken: list[str]
+    reason: str = "taken"
+
+
+class NoneLeft(Struct, frozen=True):
+    """Nothing of what was described is free, and nothing comes back within seconds."""
+
+    on_hold: int
+    """Seats of it that are held: some may come back."""
+    held_until: int | None
+    """In milliseconds: when the first hold of it runs out."""
+    reason: str = "none_left"
+
+
+Refusal = Taken | NoneLeft
+
+
 class Seats:
     """One letter and, for held seats, an end of each seat; places free of each area."""
 
-    def __init__(self, numbers: Mapping[str, int], areas: int) -> None:
-        self.numbers = numbers
-        self.letters = bytearray(b"a" * len(numbers))
-        self.held_until = array("q", bytes(8 * len(numbers)))
-        self.areas_free = [0] * areas
+    def __init__(self, plan: Plan) -> None:
+        self.numbers = {seat.guid: no for no, seat in enumerate(plan.seats)}
+        self.area_numbers = {area.guid: no for no, area in enumerate(plan.areas)}
+        self.letters = bytearray(b"a" * len(plan.seats))
+        self.held_until = array("q", bytes(8 * len(plan.seats)))
+        self.areas_free = [0] * len(plan.areas)
+        self.stock = Stock(plan, self.letters, self.held_until, HELD)
 
     def load(self, snapshot: SeatMap) -> tuple[list[int], list[int]]:
         """Take the truth; returns the numbers of seats and areas that look different now."""
@@ -40,26 +65,35 @@ class Seats:
         seats = [no for no, (old, new) in enumerate(zip(self.letters, letters, strict=True)) if old != new]
         areas = [no for no, free in enumerate(snapshot.areas_free) if free != self.areas_free[no]]
         self.letters[:] = letters
-        self.held_until = array("q", bytes(8 * len(letters)))
         for no, until in snapshot.held_until:
             self.held_until[no] = until
         self.areas_free[:] = snapshot.areas_free
+        self.stock.count_anew(AVAILABLE, snapshot.places_held_until)
         return seats, areas
 
     def apply(self, delta: Delta) -> None:
         """What one batch changed, in the order the batch did it: facts and expiries first."""
-        letters, held_until = self.letters, self.held_until
+        stock, held_until = self.stock, self.held_until
         for no in delta.freed:
-            letters[no] = AVAILABLE
+            self._turn(no, AVAILABLE)
         for no in delta.sold:
-            letters[no] = SOLD
+            self._turn(no, SOLD)
         for no in delta.blocked:
-            letters[no] = BLOCKED
+            self._turn(no, BLOCKED)
         for no, until in delta.held:
-            letters[no] = HELD
+            self._turn(no, HELD)
             held_until[no] = until
+            stock.holds_until(no, until)
         for no, free in delta.areas:
             self.areas_free[no] = free
+        stock.passed(delta.batch_time)
+        stock.places_held(delta.places_held)
+
+    def _turn(self, no: int, letter: int) -> None:
+        old = self.letters[no]
+        if old != letter:
+            self.letters[no] = letter
+            self.stock.turned(no, old, letter, AVAILABLE)
 
     def gone(self, names: Iterable[str], now_us: int) -> list[str]:
         """Those of the named seats that are certainly gone; a seat nobody knows is not (it is `invalid`)."""
@@ -75,8 +109,47 @@ class Seats:
                 gone.append(name)
         return gone
 
+    def none_left(self, want: Want, now_us: int) -> NoneLeft | None:
+        """That nothing is left for one of the parties or areas of a request that describes what it wants, if
+        that is certain. What the plan does not have is left to the decision (it is `invalid`).
+        """
+        parties = [self.stock.kinds_of(party) for party in want.parties]
+        areas = [self.area_numbers.get(guid, -1) for guid in want.areas]
+        if () in parties or -1 in areas:
+            return None
+        for kinds in parties:
+            if not self.stock.any_free(kinds):
+                end = self.stock.soonest(kinds)
+                if end is None or end > now_us + HELD_BEYOND_NOW_US:
+                    return NoneLeft(self.stock.held_of(kinds), _milliseconds(end))
+        for area in areas:
+            if not self.areas_free[area]:
+                end = self.stock.soonest_place(area)
+                if end is None or end > now_us + HELD_BEYOND_NOW_US:
+                    return NoneLeft(0, _milliseconds(end))
+        return None
+
+    def first_end_ms(self) -> int | None:
+        """When the first of all holds runs out, in milliseconds, or None."""
+        return _milliseconds(self.stock.soonest_of_all())
+
+
+def _milliseconds(micros: int | None) -> int | None:
+    return None if micros is None else micros // 1_000
+
+
+def not_queued_frame(request_id: str, refusal: Refusal) -> bytes:
+    """The fast gate's answer on the socket: not a decision."""
+    return msgspec.json.encode({"type": "not_queued", "id": request_id, **told(refusal)})
+
+
+def told(refusal: Refusal) -> dict[str, object]:
+    """What a refusal says, the same over HTTP."""
+    return msgspec.structs.asdict(refusal)
+
 
 def refusable(want: Want, *, again: bool, undecided: int) -> bool:
     """Whether the gate may look at this request at all."""
-    only_seats = bool(want.seats) and want.best is None and not want.areas and want.move is UNSET
-    return only_seats and not again and not undecided and not want.fallbacks and not want.up_to
+    described = want.best is not None or bool(want.areas)
+    one_kind = bool(want.seats) != described and want.move is UNSET and not want.waitlist
+    return one_kind and not again and not undecided and not want.fallbacks and not want.up_to

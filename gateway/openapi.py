@@ -18,11 +18,13 @@ from msgspec import Meta, Struct
 from gateway.buyers.decode import hold_schemas, request_schema
 from gateway.holders import ChangedHold
 from gateway.problems import PROBLEM_TYPE
+from gateway.waiters import WaitingList
 from store.audit import Audit
 from store.events import Event
 from store.overview import Overview
 from store.plan import Plan
 from store.tours import Date, Tour
+from store.waiting_overview import WaitingOverview
 from store.words import EventState, Outcome
 
 _REF = "#/components/schemas/{name}"
@@ -59,6 +61,7 @@ class PublicEvent(Struct):
     opens_at: int | None
     extensions_max: int
     extension_seconds: int
+    offer_ttl_seconds: int
     limits: dict[str, int]
     tour: PublicTour | None
 
@@ -68,11 +71,13 @@ class PublicEvents(Struct):
 
 
 class SeatMap(Struct):
-    """One letter a seat in plan order (a, h, s, b), places free of each area."""
+    """One letter a seat in plan order (a, h, s, b), places free of each area, and when the first of all holds
+    runs out (ms)."""
 
     batch_no: int
     states: Annotated[str, Meta(pattern="^[ahsb]*$")]
     areas: list[int]
+    held_until: int | None
 
 
 class Decision(Struct):
@@ -94,6 +99,11 @@ class Undecided(Struct):
 class Accepted(Struct):
     id: str
     arrival: ArrivalText
+
+
+class LeftList(Struct):
+    id: str
+    state: Literal["left"]
 
 
 class DemoToken(Struct):
@@ -207,6 +217,12 @@ CALLS: dict[tuple[str, str], Call] = {
     ("post", "/v1/events/{event}/holds/{hold}/release"): _HOLD,
     ("post", "/v1/events/{event}/holds/{hold}/extend"): _HOLD,
     ("post", "/v1/events/{event}/holds/{hold}/confirm"): _HOLD,
+    ("get", "/v1/events/{event}/waiting"): Call(
+        {200: ("What of yours is on the waiting list.", WaitingList)}, (400, 401, 404, 503), "buyer"
+    ),
+    ("post", "/v1/events/{event}/waiting/{request_id}/leave"): Call(
+        {200: ("It is off the list.", LeftList)}, (400, 401, 404, 409, 503), "buyer"
+    ),
     ("post", "/v1/demo/token"): Call({200: ("A token for nobody in particular.", DemoToken)}, (404,)),
     ("post", "/v1/demo/stampede"): Call(
         {202: ("It runs; ask for it at `Location`.", Stampede)}, (400, 403, 404, 413, 429), located=True
@@ -225,6 +241,11 @@ CALLS: dict[tuple[str, str], Call] = {
     ),
     ("get", "/v1/operator/events/{event}"): Call(
         {200: ("How it stands.", EventOverview)}, (404, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/waiting"): Call(
+        {200: ("Who waits for what, and what became of the offers.", WaitingOverview)},
+        (404, 503),
+        "operator",
     ),
     ("patch", "/v1/operator/events/{event}/policy"): Call(
         {200: ("The event as it is now.", Event)}, (400, 404, 409, 413, 503), "operator"

@@ -47,6 +47,7 @@ class Watch:
             "batch_no": self.batch_no,
             "changed": [(no, chr(letters[no])) for no in sorted(self._changed)],
             "areas": [(no, self._seats.areas_free[no]) for no in sorted(self._changed_areas)],
+            "held_until": self._seats.first_end_ms(),
         }
         self._changed.clear()
         self._changed_areas.clear()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b, sha256
 
+from store.words import LedgerKind
+
 DIGEST_BYTES = 16
 GENESIS = bytes(32)
 """The hash before an event's first batch."""
@@ -27,8 +29,8 @@ def copy_lines(
 ) -> tuple[bytes, bytes]:
     """(the rows as COPY text for table `ledger`, their digests one after the other).
 
-    Columns: event_id, batch_no, position, then the seven of `row_digest`; an empty arrival, buyer or
-    request id is NULL.
+    Columns: event_id, batch_no, position, then the seven of `row_digest`; of facts and of what ran out
+    arrival, buyer and request id are NULL, of offers the arrival.
     """
     lines: list[bytes] = []
     digests: list[bytes] = []
@@ -41,6 +43,8 @@ def copy_lines(
             raw = raw.replace(b"\\", b"\\\\")
         if "\t\t" in text:
             raw = raw.replace(b"\t\t\t\t", b"\t\\N\t\\N\t\\N\t")
+            if row[0] == LedgerKind.OFFER:
+                raw = raw.replace(b"\t\t", b"\t\\N\t", 1)
         lines.append(f"{head}{position}\t".encode() + raw + b"\n")
     return b"".join(lines), b"".join(digests)
 

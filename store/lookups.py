@@ -60,6 +60,7 @@ class EventRow(Struct, frozen=True):
     opens_at: Micros | None
     extensions_max: int
     extension_seconds: int
+    offer_ttl_seconds: int
     limits: dict[str, int]
     """Category → most seats and places of it one buyer may have."""
     tour: TourRow | None
@@ -97,6 +98,8 @@ class SeatMap(Struct, frozen=True):
     held_until: list[tuple[int, int]]
     """(seat number, expires_at in microseconds)"""
     areas_free: list[int]
+    places_held_until: list[tuple[int, int]] = []
+    """(area number, expires_at in microseconds) of holds of standing places, each pair once"""
 
 
 def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
@@ -139,27 +142,30 @@ def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
 
 
 PLAN_BY_KEY = """
--- Plans are made once, for any values. Made for an event's number they follow statistics, which know nothing
--- of a new event: a key may then be looked up through all rows of its event.
-SET plan_cache_mode = force_generic_plan
+-- Plans are made once, for any values, and stay while a sale goes from no rows to millions: they must be
+-- right for millions. Made for an event's number they would follow statistics, which know nothing of a new
+-- event; made for an empty table they would read all of it.
+SET plan_cache_mode = force_generic_plan;
+SET enable_seqscan = off
 """
 
 # One index probe a key: LIMIT keeps the planner from flattening the join into a scan of the ledger.
-# The partial index `ledger_key` holds exactly the rows that are a key's one decision.
+# The partial index `ledger_key` holds exactly the rows that are a key's one decision; `event_id + 0` is its
+# first column: where every event known to statistics has one row, the primary key would look as good.
 DECISIONS = """
 SELECT asked.buyer, asked.request_id, found.input, found.arrival, found.outcome, found.result
   FROM unnest(%s::text[], %s::text[]) AS asked (buyer, request_id)
  CROSS JOIN LATERAL (
    SELECT input::text, arrival, outcome, result::text FROM ledger
-    WHERE event_id = %s AND buyer = asked.buyer AND request_id = asked.request_id
+    WHERE event_id + 0 = %s AND buyer = asked.buyer AND request_id = asked.request_id
       AND kind = 'request' AND outcome <> 'conflict'
     LIMIT 1) AS found
 """
 
 _EVENT = """
 SELECT event.id, event.slug, event.name, venue_id, state, hold_ttl_seconds, event.seats_per_buyer_max,
-       fast_gate, (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds, limits,
-       tour.slug, tour.name, tour.seats_per_buyer_max
+       fast_gate, (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds,
+       offer_ttl_seconds, limits, tour.slug, tour.name, tour.seats_per_buyer_max
   FROM event LEFT JOIN tour ON tour.id = event.tour_id
 """
 READ_EVENT = _EVENT + " WHERE event.slug = %s"
@@ -194,6 +200,11 @@ SELECT coalesce(string_agg(left(state, 1), '' ORDER BY seat_no), '') FROM seat W
 SNAPSHOT_HELD = """
 SELECT hold_seat.seat_no, (extract(epoch FROM hold.expires_at) * 1000000)::bigint
   FROM hold_seat JOIN hold USING (event_id, hold_id)
+ WHERE event_id = %s AND hold.state = 'active'
+"""
+SNAPSHOT_PLACES_HELD = """
+SELECT DISTINCT hold_area.area_no, (extract(epoch FROM hold.expires_at) * 1000000)::bigint
+  FROM hold_area JOIN hold USING (event_id, hold_id)
  WHERE event_id = %s AND hold.state = 'active'
 """
 SNAPSHOT_AREAS = """
@@ -265,6 +276,8 @@ async def seat_map(connection: Conn, event_id: int) -> SeatMap:
         seats = await (await connection.execute(SNAPSHOT_SEATS, (event_id,))).fetchone()
         held = await (await connection.execute(SNAPSHOT_HELD, (event_id,))).fetchall()
         areas = await (await connection.execute(SNAPSHOT_AREAS, (event_id,))).fetchall()
+        places = await (await connection.execute(SNAPSHOT_PLACES_HELD, (event_id,))).fetchall()
     assert head is not None, "an event has a cursor row from its making"
     assert seats is not None, "an aggregate returns one row"
-    return SeatMap(head[0], head[1], seats[0], [(no, until) for no, until in held], [row[0] for row in areas])
+    free, ends = [row[0] for row in areas], [(area, until) for area, until in places]
+    return SeatMap(head[0], head[1], seats[0], [(no, until) for no, until in held], free, ends)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from store.words import Arrival, Want
+from store.words import Arrival, WaitId, Want
 
 
 class Entry(Struct, frozen=True, array_like=True):
@@ -44,12 +44,15 @@ class Delta(Struct, frozen=True, array_like=True):
     state: str = ""
     """The event's new state when a policy fact was consumed; or, of batch 0, `STREAM_LOST`."""
     blocked: list[int] = []
+    places_held: list[tuple[int, int]] = []
+    """(area number, expires_at in microseconds) of holds of standing places, each pair once"""
 
 
 class HoldNews(Struct, frozen=True, array_like=True):
-    """What a buyer did with a hold at one gateway, for the buyer's sockets at the others."""
+    """What a buyer did with a hold at one gateway, for the buyer's sockets at the others; or an offer."""
 
     gateway: str
+    """Who knows it already; empty: the allocator tells it, nobody does."""
     buyer: str
     frame: bytes
 
@@ -91,6 +94,11 @@ def decision_frame(request_id: str, arrival: str, outcome: str, result: str) -> 
         f'{{"type":"decision","id":"{request_id}","arrival":"{arrival}",'
         f'"outcome":"{outcome}","result":{result}}}'
     ).encode()
+
+
+def offer_frame(request_id: str, wait_id: WaitId, result: str) -> bytes:
+    """The frame the sockets of a buyer get who waited. `result` is the offer's, of the ledger."""
+    return f'{{"type":"offer","id":"{request_id}","wait":"{wait_id}","result":{result}}}'.encode()
 
 
 def arrival_order(arrival: str) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ import msgspec
 
 from bench.checks.walk import Walk, told
 from bench.evidence import Ask, Finding, Frame, LedgerRow, Loss, Seen, Truth, read_frame, read_json
+from store.plan import PRICE_MINOR_MAX, Plan
 from store.wire import arrival_order, canonical_want, decision_frame, decode_want
 
 
@@ -21,6 +22,7 @@ def check_answers(
     owners = {hold.hold_id: hold.buyer for hold in truth.holds}
     states = {hold.hold_id: hold.state for hold in truth.holds}
     ever_gone = _ever_gone(truth, walk)
+    never_gone = lru_cache(lambda want: _never_gone(want, truth.plan, ever_gone))
     for (buyer, request_id), asks in _by_key(seen).items():
         rows = walk.by_key.get((buyer, request_id), [])
         frames = {frame for ask, _ in asks for _, frame in ask.decisions}
@@ -29,7 +31,7 @@ def check_answers(
         yield from _content(buyer, asks, rows)
         for frame in sorted(frames):
             yield from _frame(buyer, frame, rows, owners)
-        yield from _not_queued(buyer, asks, rows, ever_gone)
+        yield from _not_queued(buyer, asks, rows, ever_gone, never_gone)
     for client in seen:
         for frame in client.strange:
             owner = owners.get(_hold_of(read_frame(frame)), "nobody")
@@ -129,17 +131,50 @@ def _ever_gone(truth: Truth, walk: Walk) -> set[str]:
 
 
 def _not_queued(
-    buyer: str, asks: list[tuple[Ask, bool]], rows: list[LedgerRow], ever_gone: set[str]
+    buyer: str,
+    asks: list[tuple[Ask, bool]],
+    rows: list[LedgerRow],
+    ever_gone: set[str],
+    never_gone: Callable[[str], str],
 ) -> Iterator[Finding]:
     sent = sum(len(ask.sent_ns) for ask, _ in asks)
     for ask, _ in asks:
         for _, frame in ask.not_queued:
             if rows and sent == 1:
                 yield Finding("unexplained", f'{told(rows[0])} was told "not queued", and was decided too.')
-            taken = msgspec.json.decode(frame).get("taken", [])
+            refusal = msgspec.json.decode(frame)
+            if refusal.get("reason") == "none_left" and (free := never_gone(ask.want)):
+                story = f"{buyer}'s request {ask.request_id} was refused at the gate for want of any seat"
+                yield Finding("unexplained", f"{story}; nobody ever had {free}.")
+            taken = refusal.get("taken", [])
             if taken and ever_gone.isdisjoint(taken):
                 story = f"{buyer}'s request {ask.request_id} was refused at the gate for {taken}"
                 yield Finding("unexplained", f"{story}; nobody ever had them.")
+
+
+def _never_gone(text: str, plan: Plan, ever_gone: set[str]) -> str:
+    """A seat of each party that nobody ever had: then something was left. Empty where one party has none,
+    and for standing places, which have no history.
+    """
+    want = decode_want(text)
+    found = [
+        next(
+            (
+                seat.guid
+                for seat in plan.seats
+                if party.section in (None, plan.sections[seat.section].name)
+                and party.category in (None, plan.categories[seat.category].name)
+                and (party.price_min or 0) <= plan.categories[seat.category].price_minor
+                and plan.categories[seat.category].price_minor
+                <= (PRICE_MINOR_MAX if party.price_max is None else party.price_max)
+                and (party.accessible or not (seat.accessible or seat.companion))
+                and seat.guid not in ever_gone
+            ),
+            "",
+        )
+        for party in want.parties
+    ]
+    return "" if want.areas or not all(found) else ", ".join(found)
 
 
 def _hold_ops(client: Seen, owners: dict[int, str], states: dict[int, str]) -> Iterator[Finding]:

@@ -61,6 +61,7 @@ class Request(Frame, frozen=True, tag="request"):
     up_to: bool = False
     fallbacks: Annotated[tuple[Choice, ...], Meta(max_length=FALLBACKS_MAX)] = ()
     move: HoldText | UnsetType = UNSET
+    waitlist: bool = False
     again: bool = False
 
 
@@ -94,6 +95,16 @@ class Extend(Frame, frozen=True, tag="extend"):
     accessible: bool = False
 
 
+class Waiting(Frame, frozen=True, tag="waiting"):
+    """What of mine is on the waiting list, now and whenever it changes?"""
+
+
+class Leave(Frame, frozen=True, tag="leave"):
+    """Take a request off the waiting list."""
+
+    id: RequestId
+
+
 class ReleaseBody(Struct, frozen=True, forbid_unknown_fields=True):
     """What `release` names; nothing at all: the whole hold."""
 
@@ -113,11 +124,13 @@ class _Named(Struct):
     id: RequestId
 
 
-_decode_frame: Any = msgspec.json.Decoder(Hello | Request | Resume | Release | Confirm | Extend).decode
+_decode_frame: Any = msgspec.json.Decoder(
+    Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave
+).decode
 _decode_want = msgspec.json.Decoder(Want).decode
 _decode_named = msgspec.json.Decoder(_Named).decode
 
-ClientFrame = Hello | Request | Resume | Release | Confirm | Extend
+ClientFrame = Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave
 Body = TypeVar("Body", ReleaseBody, ExtendBody)
 
 
@@ -142,7 +155,8 @@ def id_in(text: str) -> str | None:
 
 def want_of(frame: Request) -> Want:
     """What a `request` frame asks for; raises `BadRequest` as `request_from_json`."""
-    return check(Want(frame.seats, frame.best, frame.areas, frame.up_to, frame.fallbacks, frame.move))
+    choices = (frame.seats, frame.best, frame.areas, frame.up_to, frame.fallbacks)
+    return check(Want(*choices, frame.move, frame.waitlist))
 
 
 def request_from_json(body: bytes) -> Want:
@@ -186,6 +200,8 @@ def check(want: Want) -> Want:
     _check_choice(want)
     for fallback in want.fallbacks:
         _check_choice(fallback)
+    if want.waitlist and want.move is not UNSET:
+        raise BadRequest("waitlist_with_move", "Move a hold or wait for something: ask for each by itself.")
     return want
 
 
@@ -235,4 +251,8 @@ def request_schema() -> tuple[dict[str, Any], dict[str, Any]]:
             {"required": ["best"], "properties": {"best": {"type": "array", "minItems": 1}}},
             {"required": ["areas"], "properties": {"areas": {"minProperties": 1}}},
         ]
+    components["Want"]["not"] = {
+        "required": ["move", "waitlist"],
+        "properties": {"waitlist": {"const": True}},
+    }
     return schema, components

@@ -1,5 +1,5 @@
-"""What a holder does with a hold: release all or some of it, confirm it, extend it. The same for the socket
-and for HTTP.
+"""What a buyer does with what is theirs: release all or some of a hold, confirm it, extend it; leave the
+waiting list. The same for the socket and for HTTP.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gateway.holders import ChangedHold, hold_frame
 from gateway.problems import code_of, retry_after_of
 from gateway.runtime import Runtime
 from notifier.hub import Client
-from store import hold_parts, holds
+from store import hold_parts, holds, waiting
 from store.errors import Conflicted, NotFound, OnsaleError, Unavailable
 from store.holds import Conn, HoldNow
 from store.words import HoldState
@@ -26,6 +26,7 @@ log = logging.getLogger("onsale.gateway")
 
 ACCESSIBLE_TIMES = 2
 """How many times as long an extension is for who asks for accessibility."""
+UNKNOWN = "The database is away. Whether it was done is unknown: ask again."
 
 Change = Release | Confirm | Extend
 
@@ -44,13 +45,39 @@ async def change(
         async with runtime.pool.connection() as connection:
             changed = await _write(connection, event, wish, hold_id, buyer)
     except DATABASE_AWAY as error:
-        raise Unavailable("The database is away. Whether it was done is unknown: ask again.") from error
+        raise Unavailable(UNKNOWN) from error
+    await _wake_allocator(event)
+    event.holders.tell(buyer, hold_frame(changed), socket)
+    return changed
+
+
+async def leave(
+    runtime: Runtime, event: EventRuntime, request_id: str, buyer: str, socket: Client | None = None
+) -> None:
+    """Take a request off the waiting list; see `store.waiting.leave` for what is refused.
+
+    The buyer's other sockets than `socket` are told. Raises `Unavailable` when Postgres is away.
+    """
+    try:
+        async with runtime.pool.connection() as connection:
+            await waiting.leave(connection, event.row.id, buyer, request_id)
+    except DATABASE_AWAY as error:
+        raise Unavailable(UNKNOWN) from error
+    await _wake_allocator(event)
+    event.holders.tell(buyer, left_frame(request_id), socket)
+    event.waiters.poke(buyer)
+
+
+def left_frame(request_id: str) -> bytes:
+    """The answer to `leave`."""
+    return msgspec.json.encode({"type": "left", "id": request_id})
+
+
+async def _wake_allocator(event: EventRuntime) -> None:
     try:
         await event.intake.stream.poke()
     except (RedisError, OSError):
         log.warning("the allocator could not be woken; it looks by itself within a second")
-    event.holders.tell(buyer, hold_frame(changed), socket)
-    return changed
 
 
 async def _write(

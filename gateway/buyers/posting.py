@@ -21,7 +21,7 @@ from gateway.buyers.decode import is_event_slug, is_request_id, request_from_jso
 from gateway.buyers.pending import Pending
 from gateway.buyers.tokens import Buyer
 from gateway.events import EventRuntime
-from gateway.gate import refusable
+from gateway.gate import Refusal, refusable, told
 from gateway.problems import (
     PROBLEM_TYPE,
     Busy,
@@ -99,8 +99,8 @@ class Posting:
         self._token = self._key = ""
         self._wait_seconds = 0
         self._head: Head = []
-        self._gone: list[str] = []
-        """Named seats the fast gate knows to be gone."""
+        self._gone: Refusal | None = None
+        """Why the fast gate knows that it cannot be had."""
         self._pending: Pending | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -157,7 +157,7 @@ class Posting:
         want = request_from_json(self._body)
         self._content = canonical_want(want)
         if refusable(want, again=False, undecided=event.intake.undecided_of(buyer.id)):
-            self._gone = event.gate(want.seats)
+            self._gone = event.gate(want)
         if event.intake.find(buyer.id, self._key) is None:
             event.recall.ask(buyer.id, self._key, self._recalled)
         else:
@@ -177,8 +177,8 @@ class Posting:
             # without the ledger nobody can say that this is a first attempt, and only those are gated
             if self._gone and error is None and event.intake.find(self._buyer, self._key) is None:
                 event.gated += 1
-                detail = "A seat you named is gone. No place in the order was used."
-                more = {"id": self._key, "reason": "taken", "taken": self._gone}
+                detail = "What you ask for is gone, see `reason`. No place in the order was used."
+                more = {"id": self._key, **told(self._gone)}
                 self._end(409, [_PROBLEM], problem_body(409, "not_queued", detail, **more))
                 return
             self._submit()

@@ -1,7 +1,7 @@
 """A buyer's websocket: frames are handled where they are read; everything written goes through the hub.
 
 Between reading a `request` frame and the append queue nothing waits (see `gateway/protocol.py`). Only
-`release`, `confirm`, `extend` and the greeting wait, and then only this buyer's own next frame waits
+`release`, `confirm`, `extend`, `leave` and the greeting wait, and then only this buyer's own next frame waits
 with them: decisions are written meanwhile.
 """
 
@@ -11,23 +11,23 @@ import asyncio
 import time
 from typing import Any
 
-import msgspec
-
 from gateway.buyers import owning
 from gateway.buyers.decode import (
     Confirm,
     Extend,
     Hello,
+    Leave,
     Release,
     Request,
     Resume,
+    Waiting,
     frame_from_json,
     id_in,
     want_of,
 )
 from gateway.buyers.tokens import Buyer
 from gateway.events import EventRuntime
-from gateway.gate import refusable
+from gateway.gate import not_queued_frame, refusable
 from gateway.holders import hold_frame
 from gateway.problems import TooMany, Unauthorized, error_frame
 from gateway.protocol import EXTENSION, SocketProtocol
@@ -161,6 +161,7 @@ class BuyerSocket:
         if self._event is not None:
             self._event.clients.discard(self._client)
             self._event.holders.leave(self._buyer_id, self._client)
+            self._event.waiters.forget(self._buyer_id, self._client)
             self._event.watch.watchers.discard(self._client)
 
     # --- frames ---
@@ -195,8 +196,11 @@ class BuyerSocket:
                 self._request(frame)
             elif isinstance(frame, Resume):
                 self._resume(frame)
-            elif isinstance(frame, (Release, Confirm, Extend)):
+            elif isinstance(frame, (Release, Confirm, Extend, Leave)):
                 return False
+            elif isinstance(frame, Waiting):
+                self._check_token()
+                self._event.waiters.subscribe(self._buyer_id, self._client)
             else:
                 raise BadRequest("bad_frame", "This socket has said hello already.")
         except OnsaleError as error:
@@ -227,10 +231,10 @@ class BuyerSocket:
         event.must_sell()
         if (
             refusable(want, again=False, undecided=event.intake.undecided_of(buyer))
-            and (taken := event.gate(want.seats))
+            and (gone := event.gate(want))
         ):  # fmt: skip
             event.gated += 1
-            self._client.write(not_queued_frame(frame.id, taken))
+            self._client.write(not_queued_frame(frame.id, gone))
             return
         event.intake.submit(buyer, frame.id, canonical_want(want), self)
         self._over_bound = 0
@@ -283,16 +287,18 @@ class BuyerSocket:
 
     async def _own(self, text: str) -> None:
         frame = frame_from_json(text)
-        assert isinstance(frame, (Release, Confirm, Extend)), "`take` handles every other frame"
+        assert isinstance(frame, (Release, Confirm, Extend, Leave)), "`take` handles every other frame"
+        buyer, client = self._buyer_id, self._client
         try:
             self._check_token()
-            changed = await owning.change(self._runtime, self._event, frame, self._buyer_id, self._client)
+            if isinstance(frame, Leave):
+                await owning.leave(self._runtime, self._event, frame.id, buyer, client)
+                client.write(owning.left_frame(frame.id))
+            else:
+                changed = await owning.change(self._runtime, self._event, frame, buyer, client)
+                client.write(hold_frame(changed))
         except OnsaleError as error:
-            self._client.write(owning.hold_error_frame(error, frame.hold))
-            return
-        self._client.write(hold_frame(changed))
-
-
-def not_queued_frame(request_id: str, taken: list[str]) -> bytes:
-    """The fast gate's answer: not a decision."""
-    return msgspec.json.encode({"type": "not_queued", "id": request_id, "reason": "taken", "taken": taken})
+            if isinstance(frame, Leave):
+                client.write(error_frame(error, frame.id))
+            else:
+                client.write(owning.hold_error_frame(error, frame.hold))

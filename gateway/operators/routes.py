@@ -29,6 +29,7 @@ from store import events
 from store.overview import read_overview
 from store.stream.wake import undecided
 from store.terms import PolicyChange, Terms, terms_in
+from store.waiting_overview import read_waiting
 from store.words import Arrival, EventState
 
 Conn = psycopg.Connection[Any]
@@ -76,6 +77,12 @@ async def show_event(request: Request, event: str) -> Response:
     return answer({**msgspec.to_builtins(overview), "undecided": behind})
 
 
+@router.get("/events/{event}/waiting")
+async def show_waiting_list(request: Request, event: str) -> Response:
+    """Who waits for what, since when, and what became of the offers."""
+    return answer(await in_database(request, lambda conn: read_waiting(conn, event)))
+
+
 @router.post("/events/{event}/open")
 async def open_event(request: Request, event: str) -> Response:
     """Start selling."""
@@ -102,7 +109,7 @@ async def close_event(request: Request, event: str) -> Response:
 
 @router.patch("/events/{event}/policy", openapi_extra=body_described(PolicyChange))
 async def set_policy(request: Request, event: str) -> Response:
-    """Change how long holds last and may be extended, how many seats a buyer may have, the fast gate."""
+    """Change how long holds and offers last, whether holds may be extended, seats a buyer, the fast gate."""
     change = terms_in(await read_body(request, PolicyChange))
     changed = await in_database(request, lambda conn: events.set_policy(conn, event, **change))
     await wake_allocator(request, event)

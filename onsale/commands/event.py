@@ -1,4 +1,6 @@
-"""`event`: put a plan on sale, open, pause, resume and close it, change its seats, and see how it stands."""
+"""`event`: put a plan on sale, open, pause, resume and close it, change its terms and seats, and see how it
+stands and who waits.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,15 @@ from store import events
 from store.errors import BadRequest
 from store.overview import read_overview
 from store.stream.wake import undecided, wake
+from store.waiting_overview import read_waiting
 from store.words import Arrival, EventState
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Events: create, open, pause, resume, close, show, list; their seats: block, unblock, release-hold.",
+    help=(
+        "Events: create, set, open, pause, resume, close, show, waiting, list; "
+        "their seats: block, unblock, release-hold."
+    ),
 )
 
 SlugArgument = Annotated[str, typer.Argument(help="The event's name in addresses, such as spring-gala.")]
@@ -58,6 +64,9 @@ def create(
         list[str] | None,
         typer.Option("--limit", help="Most of a category one buyer may have, such as Gold=4; 0: none."),
     ] = None,
+    offer_ttl_seconds: Annotated[
+        int, typer.Option(help="How long what is offered to who waits is kept for them.")
+    ] = 600,
     open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
@@ -80,6 +89,7 @@ def create(
                 extensions_max=extensions,
                 extension_seconds=extension_seconds,
                 limits=limits,
+                offer_ttl_seconds=offer_ttl_seconds,
             )
             if open_now:
                 events.set_state(conn, slug, EventState.OPEN)
@@ -110,6 +120,53 @@ def resume(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOpti
 def close(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
     """Stop selling for good; running holds can still be paid."""
     _change(slug, EventState.CLOSED, data_dir, as_json)
+
+
+@app.command("set")
+def set_policy(
+    slug: SlugArgument,
+    hold_ttl_seconds: Annotated[
+        int | None, typer.Option(help="How long a buyer may keep seats unpaid.")
+    ] = None,
+    seats_per_buyer: Annotated[
+        int | None, typer.Option(help="Most seats and places one buyer may have.")
+    ] = None,
+    gate: Annotated[Gate | None, typer.Option(help="Refuse at once what is known to be gone.")] = None,
+    extensions: Annotated[
+        int | None, typer.Option(help="How often a buyer may extend a hold, 0 to 20.")
+    ] = None,
+    extension_seconds: Annotated[int | None, typer.Option(help="By how much, each time.")] = None,
+    offer_ttl_seconds: Annotated[
+        int | None, typer.Option(help="How long what is offered to who waits is kept for them.")
+    ] = None,
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change the terms of a sale, for what is decided from now on; what is left out stays."""
+    with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
+        event = events.set_policy(
+            conn,
+            slug,
+            hold_ttl_seconds=hold_ttl_seconds,
+            seats_per_buyer_max=seats_per_buyer,
+            fast_gate=None if gate is None else gate is Gate.on,
+            extensions_max=extensions,
+            extension_seconds=extension_seconds,
+            offer_ttl_seconds=offer_ttl_seconds,
+        )
+        wake(urls.redis_url, slug)
+        _say(event, as_json, view.terms(event))
+
+
+@app.command("waiting")
+def waiting(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+    """The waiting list: how many wait, for what, since when, and what became of the offers."""
+    with told_plainly(as_json), with_engines(data_dir) as (conn, _):
+        told = read_waiting(conn, slug)
+    if as_json:
+        print_json(told)
+    else:
+        print_plainly(view.waiting(told))
 
 
 @app.command("show")

@@ -12,6 +12,7 @@ from store.events import Event
 from store.overview import Overview, Progress
 from store.plan import Plan
 from store.stream.wake import LAG_COUNT_MAX
+from store.waiting_overview import WaitingOverview, in_words
 from store.words import EventState, SeatState
 
 SEATS_TOLD_MAX = 12
@@ -75,14 +76,19 @@ def _moment(when: datetime) -> str:
 def overview(told: Overview, undecided: int | None) -> RenderableType:
     """One event: its state, its seats, its areas, its requests, who decides."""
     event = told.event
-    gate = "on" if event.fast_gate else "off"
-    head = (
-        f"{event.name} ({event.slug}) is {event.state}{_sold_out(told)}\n"
-        f"Holds last {event.hold_ttl_seconds} s, {event.seats_per_buyer_max} seats a buyer, fast gate {gate}."
-        f"{_limits(event)}"
-        f"\nA hold may be extended {event.extensions_max} times, by {event.extension_seconds} s each."
-    )
+    head = f"{event.name} ({event.slug}) is {event.state}{_sold_out(told)}\n{terms(event)}"
     return Group(head, "", _places(told), "", _requests(told), "", _progress(told.progress, undecided))
+
+
+def terms(event: Event) -> str:
+    """What buyers may do, as the organiser decided."""
+    gate = "on" if event.fast_gate else "off"
+    return (
+        f"Holds last {event.hold_ttl_seconds} s, {event.seats_per_buyer_max} seats a buyer, "
+        f"fast gate {gate}.{_limits(event)}\n"
+        f"A hold may be extended {event.extensions_max} times, by {event.extension_seconds} s each. "
+        f"What is offered to who waits is kept {event.offer_ttl_seconds} s."
+    )
 
 
 def _limits(event: Event) -> str:
@@ -90,6 +96,26 @@ def _limits(event: Event) -> str:
     limits = [f"{most} of {category}" for category, most in sorted(event.limits.items())]
     told = f"\nOf that at most {', '.join(limits)}." if limits else ""
     return f"{told}\nA date of the tour {event.tour}." if event.tour else told
+
+
+def waiting(told: WaitingOverview) -> RenderableType:
+    """The waiting list: how many, for what, and what became of the offers."""
+    offers = told.offers
+    so_far = (
+        f"Offers so far: {offers.open:,} open, {offers.taken:,} taken, {offers.given_back:,} given back, "
+        f"{offers.run_out:,} run out. {told.left:,} left the list."
+    )
+    if not told.requests:
+        return f"Nobody waits for {told.event.name} ({told.event.slug}).\n{so_far}"
+    since = f", the first since {told.oldest.isoformat(' ', 'seconds')}" if told.oldest else ""
+    head = f"{told.requests:,} requests of {told.buyers:,} buyers wait{since}.\n{so_far}"
+    table = Table("requests", "wait for", box=None)
+    for wanted in told.wanted:
+        table.add_row(f"{wanted.requests:,}", in_words(wanted.want))
+    others = told.requests - sum(wanted.requests for wanted in told.wanted)
+    if others:
+        table.add_row(f"{others:,}", "something else")
+    return Group(head, "", table)
 
 
 def _sold_out(told: Overview) -> str:

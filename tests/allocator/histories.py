@@ -78,11 +78,12 @@ class Asked:
     conflict: bool
     moves: int = -1
     """Which of the holds there were is to be moved; -1: none."""
+    waits: bool = False
 
     def want(self, plan: Plan, move: str | UnsetType = UNSET) -> Want:
         first = self.chosen.choice(plan)
         fallbacks = tuple(chosen.choice(plan) for chosen in self.fallbacks)
-        return Want(first.seats, first.best, first.areas, first.up_to, fallbacks, move)
+        return Want(first.seats, first.best, first.areas, first.up_to, fallbacks, move, self.waits)
 
     def text(self, plan: Plan, move: str | UnsetType = UNSET) -> str:
         return canonical_want(self.want(plan, move)).decode()
@@ -91,7 +92,7 @@ class Asked:
 @dataclass(frozen=True)
 class Changed:
     kind: str
-    """paid, released, some (released), extended, blocked, unblocked, pause, resume, close, policy"""
+    """paid, released, some (released), extended, blocked, unblocked, left, pause, resume, close, policy"""
     which: int
     value: int
 
@@ -133,6 +134,7 @@ asked: st.SearchStrategy[Asked] = st.builds(
     fallbacks=st.just(()) | st.lists(chosen, max_size=2).map(tuple),
     conflict=st.sampled_from((False,) * 9 + (True,)),
     moves=st.just(-1) | st.integers(0, 30),
+    waits=st.booleans(),
 )
 changed: st.SearchStrategy[Changed] = st.builds(
     Changed,
@@ -147,6 +149,7 @@ changed: st.SearchStrategy[Changed] = st.builds(
             "blocked",
             "blocked",
             "unblocked",
+            "left",
             *STATES,
         )
     ),
@@ -167,3 +170,74 @@ tours: st.SearchStrategy[TourLimit | None] = st.none() | st.builds(
     TourLimit, id=st.just(7), seats_per_buyer_max=st.integers(1, 9)
 )
 histories: st.SearchStrategy[list[Step]] = st.lists(steps, max_size=10)
+
+
+def crowded_plan() -> Plan:
+    """Two rows of five, the second with accessible places, and three places to stand: soon all gone."""
+    categories = [
+        Category(name, price, "EUR", "#888888") for name, price in zip(CATEGORIES, PRICES, strict=True)
+    ]
+    seats = [
+        Seat(f"{row}-{n}", 0, str(row), str(n), row, float(n), row + 1.0, row == 1 and n in (0, 1, 4))
+        for row in range(2)
+        for n in range(5)
+    ]
+    areas = [Area("floor", "Floor", 1, 3, 0, 0, 1, 1)]
+    return number(
+        "C", "EUR", categories, [Section("Stalls")], seats, areas, focal=(2.0, 0.0), size=(6.0, 4.0)
+    )
+
+
+crowd_bests: st.SearchStrategy[Best] = st.builds(
+    Best,
+    quantity=st.integers(1, 4),
+    category=st.none() | st.sampled_from(CATEGORIES),
+    accessible=st.sampled_from((0, 0, 0, 1, 2)),
+    apart=st.sampled_from((False, False, True)),
+).map(lambda best: best if best.accessible <= best.quantity else Best(best.quantity))
+crowd_chosen: st.SearchStrategy[Chosen] = st.one_of(
+    st.builds(Chosen, st.just(()), crowd_bests, st.just(()), st.booleans()),
+    st.builds(Chosen, st.just(()), st.tuples(crowd_bests, crowd_bests), st.just(()), st.booleans()),
+    st.builds(Chosen, st.tuples(st.integers(0, 9)), st.none(), st.just(()), st.just(False)),
+    st.builds(
+        Chosen,
+        st.lists(st.integers(0, 9), max_size=2, unique=True).map(tuple),
+        st.none() | crowd_bests,
+        st.integers(1, 3).map(lambda places: ((0, places),)),
+        st.booleans(),
+    ),
+)
+CROWD_CHANGES = (
+    "released", "released", "some", "paid", "left", "blocked", "unblocked", "policy", "pause",
+    "resume", "resume",
+)  # fmt: skip
+crowds: st.SearchStrategy[list[Step]] = st.lists(
+    st.builds(
+        Step,
+        seconds=st.sampled_from((0, 0, 0, 3, 9)),
+        changed=st.lists(
+            st.builds(
+                Changed,
+                kind=st.sampled_from(CROWD_CHANGES),
+                which=st.integers(0, 30),
+                value=st.integers(2, 9),
+            ),
+            max_size=2,
+        ).map(tuple),
+        asked=st.lists(
+            st.builds(
+                Asked,
+                buyer=st.integers(0, 7),
+                chosen=crowd_chosen,
+                fallbacks=st.just(()) | st.tuples(crowd_chosen),
+                conflict=st.just(False),
+                moves=st.sampled_from((-1, -1, -1, 0, 1, 2)),
+                waits=st.booleans(),
+            ),
+            max_size=6,
+        ).map(tuple),
+    ),
+    min_size=4,
+    max_size=12,
+)
+"""So many ask for so few seats that a waiting list grows, and what comes back is offered."""

@@ -102,8 +102,10 @@ def snapshot(memory: Memory) -> dict[str, Any]:
             for hold_id, hold in memory.holds.items()
         },
         "policy": memory.policy,
+        "offers_owed": memory.offers_owed,
         "reflected": memory.reflected,
         "seats_free": memory.seats_free,
+        "waiting": _who_waits(memory),
     }
     seen = (looked_at.keys() - {"free", "runs"}) | {"seating", "layout"}  # the layout never changes
     assert seen == set(Memory.__slots__), "a new slot must be compared too"
@@ -120,6 +122,21 @@ def _runs(memory: Memory) -> tuple[list[int], list[int]]:
     return list(kept.fits), list(kept.leaving_none)
 
 
+def _who_waits(memory: Memory) -> list[tuple[int, str, str, Any]]:
+    """In the list's order; who sleeps is no part of it. And what is kept beside it is true of it."""
+    waiting = memory.waiting
+    seen = [(wait_id, who.buyer, who.request_id, who.group.wish.options) for wait_id, who in waiting]
+    assert list(waiting.order) == sorted(waiting.entries) == [wait_id for wait_id, *_ in seen]
+    assert waiting.count_by_buyer == Counter(buyer for _, buyer, *_ in seen)
+    groups: dict[Any, list[int]] = {}
+    for wait_id, _, _, options in seen:
+        groups.setdefault(options, []).append(wait_id)
+    assert {options: list(group.waits) for options, group in waiting.groups.items()} == groups
+    assert waiting.restless.keys() <= groups.keys()
+    assert {group for group in waiting.groups.values() if not group.lacks} == waiting.awake
+    return list(seen)
+
+
 def _as_seen(memory: Memory) -> list[tuple[int, int]]:
     """What `next_expiry` would say, hold after hold; looks at a copy of the heap."""
     kept, memory.expiries = memory.expiries, sorted(memory.expiries)
@@ -130,6 +147,12 @@ def _as_seen(memory: Memory) -> list[tuple[int, int]]:
         heapq.heappop(memory.expiries)
     memory.expiries = kept
     return seen
+
+
+LEAVE = """
+UPDATE waiting SET state = 'left'
+ WHERE event_id = %s AND buyer = %s AND request_id = %s AND state = 'waiting' RETURNING wait_id
+"""
 
 
 class Owner:
@@ -242,6 +265,23 @@ class Owner:
             await hold_parts.release_some(conn, event_id, hold_id, buyer, numbers, named, areas)
 
         self._as_holder(give_back, buyer, hold_id)
+
+    def leave(self, buyer: str, request_id: str) -> bool:
+        """The buyer leaves the waiting list, and the allocator has not heard of it; whether in time."""
+        with psycopg.connect(self.database_url) as conn:
+            row = conn.execute(LEAVE, (self.event_id, buyer, request_id)).fetchone()
+            if row is not None:
+                conn.execute(
+                    "INSERT INTO fact (event_id, kind, body) VALUES (%s, 'left', %s)",
+                    (self.event_id, f'{{"wait":"{row[0]}"}}'),
+                )
+        return row is not None
+
+    def waiting(self) -> list[Any]:
+        """(buyer, request id, state) in the list's order, of the table."""
+        return self.query(
+            "SELECT buyer, request_id, state FROM waiting WHERE event_id = %s ORDER BY wait_id", self.event_id
+        )
 
     def _as_holder(self, change: Callable[..., Any], buyer: str, hold_id: int | None) -> None:
         hold_id = self.hold_of(buyer) if hold_id is None else hold_id
@@ -372,8 +412,22 @@ LAWS = {
     "every hold was decided, at the place its id says, and every decision to hold has its hold": """
         SELECT * FROM (SELECT hold_id, buyer, request_id FROM hold WHERE event_id = %(event)s) AS h
           FULL JOIN (SELECT batch_no << 16 | position AS hold_id, buyer, request_id FROM ledger
-                      WHERE event_id = %(event)s AND outcome = 'held') AS l USING (hold_id, buyer, request_id)
+                      WHERE event_id = %(event)s AND outcome IN ('held', 'offered'))
+               AS l USING (hold_id, buyer, request_id)
          WHERE h.* IS NULL OR l.* IS NULL""",
+    "a request is on the waiting list, or was, exactly when that was its decision": """
+        SELECT * FROM (SELECT wait_id, buyer, request_id FROM waiting WHERE event_id = %(event)s) AS w
+          FULL JOIN (SELECT batch_no << 16 | position AS wait_id, buyer, request_id FROM ledger
+                      WHERE event_id = %(event)s AND outcome = 'waitlisted')
+               AS l USING (wait_id, buyer, request_id)
+         WHERE w.* IS NULL OR l.* IS NULL""",
+    "an offer is one hold of who waited, and of each who was offered one there is one": """
+        SELECT * FROM (SELECT hold_id, buyer, request_id, wait_id::text FROM waiting
+                        WHERE event_id = %(event)s AND state = 'offered') AS w
+          FULL JOIN (SELECT batch_no << 16 | position AS hold_id, buyer, request_id, input->>'wait' AS wait_id
+                       FROM ledger WHERE event_id = %(event)s AND kind = 'offer')
+               AS l USING (hold_id, buyer, request_id, wait_id)
+         WHERE w.* IS NULL OR l.* IS NULL""",
     "batches are numbered without gaps up to the cursor": """
         SELECT event_id FROM event_cursor WHERE event_id = %(event)s AND batch_no <>
           (SELECT count(*) FROM ledger_batch AS b WHERE b.event_id = event_cursor.event_id)""",

@@ -6,7 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from allocator.decide import Ask, Decided, Fact, decide
+from allocator.decide import Ask, Fact, decide
+from allocator.decided import Decided
 from allocator.layout import Layout
 from allocator.memory import Memory, Overlay
 from allocator.wishes import Wishes

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -46,9 +47,22 @@ class ReferenceAsk:
 
 
 @dataclass
+class ReferenceWait:
+    wait_id: int
+    ask: ReferenceAsk
+    what: Any
+    """What it waits for, equal for all who wait for the same."""
+
+
+class ReferenceTooManyOffers(Exception):
+    """The batch has requests and makes as many offers as a batch may."""
+
+
+@dataclass
 class ReferenceFact:
     kind: str
     hold_id: int | None = None
+    """Of `left`: a wait id."""
     policy: Policy | None = None
     by_us: int = 0
     seats: tuple[int, ...] = ()
@@ -72,6 +86,12 @@ class Reference:
     """The area's number, once for each place."""
     elsewhere: dict[str, int] = field(default_factory=dict)
     """On the tour's other dates, as this batch found it."""
+    waits: list[ReferenceWait] = field(default_factory=list)
+    """In the list's order."""
+    offers_max: int = 8_000
+    waits_max: int = 200_000
+    owed: bool = False
+    """The batch before ended with offers left to be made."""
     ladder: Ladder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -121,11 +141,68 @@ class Reference:
         for hold in sorted(due, key=lambda hold: (hold.expires_at, hold.hold_id)):
             hold.state = "expired"
             rows.append(("expired", "expired", {}))
+        if rows or self.owed or self.policy.tour is not None:
+            self._offer(rows, batch_no, batch_time, asks)
         for ask in asks:
+            if not ask.conflict and (want := self._readable(ask)) is not None:
+                self._offer(rows, batch_no, batch_time, asks, self._what(want))
             hold_id = batch_no * 65536 + len(rows)
             expires_at = batch_time + self.policy.hold_ttl_seconds * 1_000_000
             rows.append(("request", *self.answer(ask, hold_id, expires_at, batch_time)))
+            if "moved" in rows[-1][2]:
+                self._offer(rows, batch_no, batch_time, asks)
+        self.owed = self._offers(rows) >= self.offers_max
         return rows
+
+    def _offers(self, rows: Sequence[Answer]) -> int:
+        return sum(kind == "offer" for kind, _, _ in rows)
+
+    def _offer(
+        self,
+        rows: list[Answer],
+        batch_no: int,
+        batch_time: int,
+        asks: Sequence[ReferenceAsk],
+        what: Any = None,
+    ) -> None:
+        """Along the whole list, once: to everyone who can be served now, or of them who want `what`."""
+        refused: list[Any] = []
+        for wait in list(self.waits):
+            if self.policy.state is not EventState.OPEN or wait.what in refused:
+                continue
+            if what is not None and wait.what != what:
+                continue
+            hold_id = batch_no * 65536 + len(rows)
+            expires_at = batch_time + self.policy.offer_ttl_seconds * 1_000_000
+            outcome, result = self._first_choice(wait.ask, decode_want(wait.ask.want), hold_id, expires_at)
+            if outcome not in ("held", "limit_reached"):
+                refused.append(wait.what)
+            if outcome == "held":
+                passed_over = self.waits.index(wait)
+                self.waits.remove(wait)
+                rows.append(("offer", "offered", {**result, "passed_over": passed_over}))
+                if self._offers(rows) >= self.offers_max:
+                    if asks:
+                        raise ReferenceTooManyOffers
+                    return
+
+    def _readable(self, ask: ReferenceAsk) -> Want | None:
+        try:
+            want = decode_want(ask.want)
+        except msgspec.DecodeError:
+            return None
+        return None if self._why_invalid(want) else want
+
+    def _what(self, want: Want) -> Any:
+        return [
+            (
+                choice.seats,
+                [(self.ladder.described(b), b.quantity, b.accessible, b.apart) for b in choice.parties],
+                sorted(choice.areas.items()),
+                choice.up_to and self._quantity(choice) > 1,
+            )
+            for choice in want.choices
+        ]
 
     def _consume(self, fact: ReferenceFact) -> None:
         if fact.policy is not None:
@@ -145,6 +222,9 @@ class Reference:
                 self.blocked_seats.remove(seat)
             for area in places:
                 self.blocked_places.remove(area)
+        if fact.kind == "left":
+            self.waits = [wait for wait in self.waits if wait.wait_id != fact.hold_id]
+            return
         for hold in self.running("active"):
             if hold.hold_id != fact.hold_id:
                 continue
@@ -173,7 +253,10 @@ class Reference:
         if self.policy.state is not EventState.OPEN:
             return "closed", {"reason": f"event_{self.policy.state.value}"}
         if want.move is UNSET:
-            return self._first_choice(ask, want, hold_id, expires_at)
+            outcome, result = self._first_choice(ask, want, hold_id, expires_at)
+            if want.waitlist and outcome in ("taken", "sold_out"):
+                return self._wait(ask, want, hold_id, outcome, result)
+            return outcome, result
         mine = [
             hold
             for hold in self.running("active")
@@ -189,6 +272,17 @@ class Reference:
         outcome, result = self._first_choice(ask, want, hold_id, old.expires_at)
         old.state = "released" if outcome == "held" else "active"
         return outcome, {**result, "moved" if outcome == "held" else "kept": want.move}
+
+    def _wait(
+        self, ask: ReferenceAsk, want: Want, wait_id: int, outcome: str, result: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]]:
+        if sum(wait.ask.buyer == ask.buyer for wait in self.waits) == 4:
+            return "limit_reached", {"reason": "waiting", "limit": 4}
+        if len(self.waits) == self.waits_max:
+            return outcome, {**result, "waiting_list": "full"}
+        self.waits.append(ReferenceWait(wait_id, ask, self._what(want)))
+        position = len(self.waits)
+        return "waitlisted", {"wait": str(wait_id), "position": position, "why": outcome, "detail": result}
 
     def _first_choice(
         self, ask: ReferenceAsk, want: Want, hold_id: int, expires_at: int
@@ -236,6 +330,8 @@ class Reference:
             return over(len(named) + parties + sum(areas.values()))
         elif lacking := room.take_all(named, areas):
             return self._over_category(lacking[0])
+        else:
+            room = Room(self, buyer, named, areas)
         if not choice.up_to:
             for area, places in areas.items():
                 if self.places_free(area) < places:
@@ -295,11 +391,27 @@ class Reference:
                 steps.append(found[1])
                 room.take_all(found[0], {})
             elif not choice.up_to:
-                if limited := self.ladder.party(best, best.quantity, free):
-                    return self._over_category(room.without(limited[0], best.quantity)[0]), None
-                why = {"reason": "none_together", "largest": self._largest(best, seats)}
-                return ("sold_out", why), None
+                if room.unlimited:
+                    why = {"reason": "none_together", "largest": self._largest(best, seats)}
+                    return ("sold_out", why), None
+                return self._but_for_limits(choice, named, room), None
         return seats, max(steps, key=order.index)
+
+    def _but_for_limits(self, choice: Choice, named: list[int], room: Room) -> Decision:
+        """What who has no limits by category would hear; or if they would be seated, the limit in the way."""
+        seats, step = self._seat_parties(choice, named, 10**9, room.without_limits())
+        if step is None:
+            decided: Decision = seats
+            return decided
+        room = room.at_first()
+        at = len(named)
+        for best in choice.parties:
+            part = seats[at : at + best.quantity]
+            at += best.quantity
+            if lacking := room.without(part, best.quantity):
+                return self._over_category(lacking[0])
+            room.take_all(part, {})
+        raise AssertionError("with room for all of them the parties had been seated")
 
     def _nothing(self, choice: Choice, named: list[int], areas: dict[int, int], room: Room) -> Decision:
         """Why nothing can be had: but for a category's limit something could, or there is none."""
@@ -336,6 +448,8 @@ class Reference:
         }
 
     def _why_invalid(self, want: Want) -> str:
+        if want.waitlist and want.move is not UNSET:
+            return "waitlist_with_move"
         return next((reason for choice in want.choices if (reason := self._why_choice_invalid(choice))), "")
 
     def _why_choice_invalid(self, choice: Choice) -> str:
@@ -356,22 +470,44 @@ class Reference:
                 return "more_accessible_than_asked_for"
         if any(guid not in {area.guid for area in self.plan.areas} for guid in choice.areas):
             return "unknown_area"
-        quantity = (
-            len(choice.seats) + sum(best.quantity for best in choice.parties) + sum(choice.areas.values())
-        )
+        quantity = self._quantity(choice)
         return "too_many" if quantity > 50 else "" if quantity else "nothing_asked_for"
+
+    def _quantity(self, choice: Choice) -> int:
+        parties = sum(best.quantity for best in choice.parties)
+        return len(choice.seats) + parties + sum(choice.areas.values())
 
 
 class Room:
     """What a buyer may still have of each category, while one choice is made."""
 
-    def __init__(self, reference: Reference, buyer: str) -> None:
-        self._reference, self._plan = reference, reference.plan
+    def __init__(
+        self,
+        reference: Reference,
+        buyer: str,
+        named: Sequence[int] = (),
+        areas: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        self._reference, self._plan, self._buyer = reference, reference.plan, buyer
+        self._fixed = named, areas
+        self.unlimited = False
         self._has: Counter[int] = Counter()
         for category in range(len(self._plan.categories)):
             self._has[category] = reference.count_of_category(buyer, category)
 
+        self.take_all(named, areas)
+
+    def without_limits(self) -> Room:
+        room = Room(self._reference, self._buyer)
+        room.unlimited = True
+        return room
+
+    def at_first(self) -> Room:
+        return Room(self._reference, self._buyer, *self._fixed)
+
     def of(self, category: int) -> int:
+        if self.unlimited:
+            return 10**9
         most = self._reference.policy.limits.get(self._plan.categories[category].name, 10**9)
         return max(0, most - self._has[category])
 
@@ -391,7 +527,7 @@ class Room:
                 taken.append(seat)
         return taken
 
-    def take_all(self, seats: Sequence[int], areas: dict[int, int]) -> list[int]:
+    def take_all(self, seats: Sequence[int], areas: Mapping[int, int]) -> list[int]:
         """Those categories that have not room for all of it, lowest first."""
         wanted = Counter(self._plan.seats[seat].category for seat in seats)
         for area, places in areas.items():

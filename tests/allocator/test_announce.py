@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from allocator.announce import answers, reload_seats, seat_changes
-from allocator.decide import Claim, Decided, Row
+from allocator.decided import Claim, Decided, Row
 from allocator.intake import Answer, Sorted
 from allocator.layout import Layout
 from allocator.memory import Hold, Memory, Overlay
@@ -51,7 +51,9 @@ def test_the_map_shows_what_is_held_freed_sold_and_left_and_a_seat_freed_and_tak
     decided.state = "open"
     channel, body = seat_changes("gala", memory, 5, 77, decided)
     assert channel == "onsale:{gala}:seats"
-    assert decode_delta(body) == Delta(5, 77, [(2, 99), (3, 99)], [1], [7], [(0, 16)], "open")
+    assert decode_delta(body) == Delta(
+        5, 77, [(2, 99), (3, 99)], [1], [7], [(0, 16)], "open", places_held=[(0, 99)]
+    )
 
 
 def test_the_map_shows_what_is_blocked_and_unblocked_and_what_of_it_was_taken_since():
@@ -82,8 +84,23 @@ def test_the_map_shows_the_new_end_of_an_extended_hold_that_still_runs_and_what_
     assert gone is not None
     decided = Decided(extended=[HoldId(1), HoldId(2)], freed_by_fact=[part, gone])
     _, body = seat_changes("gala", memory, 5, 77, decided)
-    assert decode_delta(body) == Delta(5, 77, [(1, 100)], [2, 3], [], [(0, 16)])
+    assert decode_delta(body) == Delta(5, 77, [(1, 100)], [2, 3], [], [(0, 16)], places_held=[(0, 100)])
 
 
 def test_a_reload_is_a_change_of_batch_0():
     assert decode_delta(reload_seats("gala")[1]) == Delta(0, 0, [], [], [], [])
+
+
+def test_gateways_hear_until_when_places_are_held():
+    memory = Memory(Layout(plan_of()), Policy(EventState.OPEN))
+    overlay = Overlay(memory)
+    claims = [
+        Claim(HoldId(number), Hold("ann", (), ((0, 1),), end), "r")
+        for number, end in ((1, 50), (2, 40), (3, 50))
+    ]
+    for claim in claims:
+        overlay.claim(claim.hold_id, claim.hold)
+    overlay.claim(HoldId(9), Hold("bob", (), ((0, 2),), 70))
+    decided = Decided(claims=claims, extended=[HoldId(9), HoldId(8)])
+    _, body = seat_changes("gala", memory, 5, 77, decided)
+    assert decode_delta(body).places_held == [(0, 40), (0, 50), (0, 70)]

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
-from typing import Any
-
-import msgspec
 import pytest
 from hypothesis import given, settings
-from msgspec import UNSET, UnsetType
 
-from allocator.decide import EXPIRIES_PER_BATCH_MAX, Ask, Fact, decide
-from allocator.memory import BLOCKED, Hold, Overlay
-from store.plan import Plan
-from store.words import Blocks, Choice, EventState, GivenBack, HoldId, Micros, Policy, TourLimit, Want
+from allocator.decide import EXPIRIES_PER_BATCH_MAX, Fact
+from allocator.memory import BLOCKED, Hold
+from store.words import Blocks, Choice, EventState, HoldId, Micros, Want
 from tests.allocator import histories
-from tests.allocator.histories import Asked, Changed, Step
 from tests.allocator.house import best, plan_of, seats, snapshot
 from tests.allocator.pure_sale import START, TTL_SECONDS, Sale
-from tests.allocator.reference import Reference, ReferenceAsk, ReferenceFact, in_plain
-
-
-def policy_fact(fact_id: int, **policy: Any) -> Fact:
-    return Fact(fact_id, "policy", None, msgspec.json.encode(Policy(**policy)).decode())
-
-
-def block_fact(fact_id: int, kind: str, blocks: Blocks) -> Fact:
-    return Fact(fact_id, kind, None, msgspec.json.encode(blocks).decode())
+from tests.allocator.twins import Twins, block_fact, policy_fact
 
 
 def test_named_seats_are_held_in_the_order_named_until_the_ttl_is_over():
@@ -244,173 +228,10 @@ def test_a_hold_id_says_in_which_batch_and_where_it_was_decided():
     assert decided.claims[0].hold_id == 42 << 16 | 1
 
 
-class Twins:
-    """The decision and the reference, given the same history."""
-
-    def __init__(self, plan: Plan, limits: dict[str, int], tour: TourLimit | None) -> None:
-        self.sale = Sale(plan, seats_per_buyer_max=5, limits=limits, tour=tour)
-        self.plan = plan
-        self.reference = Reference(plan, self.sale.memory.policy)
-        self.time = START
-        self.fact_id = 0
-
-    def live(self, step: Step) -> None:
-        """One batch in both: same outcomes, same seats; and put back exactly when it is discarded."""
-        memory = self.sale.memory
-        self.time += step.seconds * 1_000_000
-        batch_no = memory.batch_no + 1
-        facts, plain_facts = self._facts(step.changed)
-        if self.reference.policy.tour is not None and step.elsewhere:
-            counts = {f"b{buyer}": count for buyer, count in step.elsewhere}
-            facts.append(Fact(0, "elsewhere", None, msgspec.json.encode(counts).decode()))
-            plain_facts.append(ReferenceFact("elsewhere", counts=counts))
-        asked = step.asked if not self._pauses(facts) else ()
-        asks = [self._ask(one) for one in asked]
-        before = snapshot(memory)
-        overlay = Overlay(memory)
-        discarded = decide(memory, overlay, batch_no, self.time, facts, asks)
-        overlay.discard()
-        assert snapshot(memory) == before
-        twin = copy.deepcopy(memory)
-        overlay = Overlay(memory)
-        decided = decide(memory, overlay, batch_no, self.time, facts, asks)
-        overlay.keep(batch_no, self.time)
-        assert decided.rows == discarded.rows
-        assert decide(twin, Overlay(twin), batch_no, self.time, facts, asks).rows == decided.rows
-        plain_asks = [ReferenceAsk(ask.buyer, ask.want, ask.conflict) for ask in asks]
-        assert in_plain(decided.rows) == self.reference.decide(batch_no, self.time, plain_facts, plain_asks)
-        self._compare()
-
-    def _compare(self) -> None:
-        memory, reference = self.sale.memory, self.reference
-        taken = reference.taken_seats()
-        assert {seat for seat, hold in enumerate(memory.hold_of) if hold} == taken
-        open_to_all = set(filter(reference.ladder.ordinary, range(len(self.plan.seats))))
-        free = memory.seating.free
-        assert {self.sale.layout.seat_at[slot] for slot, one in enumerate(free) if one} == open_to_all - taken
-        assert memory.seats_free == len(self.plan.seats) - len(taken)
-        assert memory.areas_free == [reference.places_free(area) for area in range(len(self.plan.areas))]
-        active = reference.running("active")
-        assert {hold_id: hold.expires_at for hold_id, hold in memory.holds.items()} == {
-            hold.hold_id: hold.expires_at for hold in active
-        }
-        assert memory.next_expiry() == min((hold.expires_at for hold in active), default=None)
-        buyers = {hold.buyer for hold in reference.running()}
-        assert memory.count_by_buyer == {buyer: reference.count_of(buyer) for buyer in buyers}
-        assert memory.count_by_category == {
-            (buyer, category): count
-            for buyer in buyers
-            for category in memory.category_limits
-            if (count := reference.count_of_category(buyer, category))
-        }
-
-    def _ask(self, one: Asked) -> Ask:
-        """Of holds there were those that run and are the buyer's are moved most often."""
-        buyer = f"b{one.buyer}"
-        move: str | UnsetType = UNSET
-        holds = self.reference.holds
-        mine = [hold for hold in self.reference.running("active") if hold.buyer == buyer]
-        if one.moves >= 0 and holds:
-            among = mine if mine and one.moves % 8 else holds
-            move = str(among[one.moves % len(among)].hold_id)
-        return self.sale.ask(buyer, one.text(self.plan, move))._replace(conflict=one.conflict)
-
-    def _pauses(self, facts: Sequence[Fact]) -> bool:
-        policies = [msgspec.json.decode(fact.body, type=Policy) for fact in facts if fact.kind == "policy"]
-        state = policies[-1].state if policies else self.reference.policy.state
-        return state is EventState.PAUSED
-
-    def _facts(self, changes: Sequence[Changed]) -> tuple[list[Fact], list[ReferenceFact]]:
-        facts: list[Fact] = []
-        plain: list[ReferenceFact] = []
-        policy = self.reference.policy
-        gone: dict[int, list[int]] = {}
-        for change in changes:
-            self.fact_id += 1
-            if change.kind in ("paid", "released"):
-                holds = [hold.hold_id for hold in self.reference.holds] or [12345]
-                hold_id = holds[change.which % len(holds)]
-                facts.append(Fact(self.fact_id, change.kind, HoldId(hold_id), "null"))
-                plain.append(ReferenceFact(change.kind, hold_id))
-                continue
-            if change.kind in ("blocked", "unblocked"):
-                blocks = self._blocks(change, plain)
-                facts.append(block_fact(self.fact_id, change.kind, blocks))
-                plain.append(ReferenceFact(change.kind, seats=blocks.seats, areas=blocks.areas))
-                continue
-            if change.kind in ("some", "extended"):
-                told = self._about_a_hold(change, gone)
-                facts += [told[0]] if told else []
-                plain += [told[1]] if told else []
-                continue
-            policy = self._policy(policy, change)
-            facts.append(Fact(self.fact_id, "policy", None, msgspec.json.encode(policy).decode()))
-            plain.append(ReferenceFact("policy", policy=policy))
-        return facts, plain
-
-    def _blocks(self, change: Changed, before: Sequence[ReferenceFact]) -> Blocks:
-        """Some of the seats and places that were free (or blocked) before this step's facts and still are."""
-        reference = self.reference
-        touched = {seat for fact in before for seat in fact.seats}
-        touched_areas = {area for fact in before for area, _ in fact.areas}
-        if change.kind == "blocked":
-            seats = set(range(len(self.plan.seats))) - reference.taken_seats()
-            places = [reference.places_free(area) for area in range(len(self.plan.areas))]
-        else:
-            seats = set(reference.blocked_seats)
-            places = [reference.blocked_places.count(area) for area in range(len(self.plan.areas))]
-        some = tuple(sorted(seats - touched)[change.which % 7 :: 2 + change.value % 3])
-        areas = [area for area, there in enumerate(places) if there and area not in touched_areas]
-        return Blocks(some, tuple((area, min(places[area], 1 + change.value % 4)) for area in areas))
-
-    def _about_a_hold(self, change: Changed, gone: dict[int, list[int]]) -> tuple[Fact, ReferenceFact] | None:
-        """A hold that is extended, or gives back a seat or a place that no fact of this batch named."""
-        holds = self.reference.running("active")
-        if not holds:
-            return None
-        hold = holds[change.which % len(holds)]
-        if change.kind == "extended":
-            by_us = change.value * 1_000_000
-            fact = Fact(self.fact_id, "extended", HoldId(hold.hold_id), f'{{"by_us":{by_us}}}')
-            return fact, ReferenceFact("extended", hold.hold_id, by_us=by_us)
-        named = gone.setdefault(hold.hold_id, [])
-        if hold.quantity - len(named) < 2:
-            return None
-        things = [*hold.seats, *(-1 - area for area, count in hold.areas.items() for _ in range(count))]
-        for thing in named:
-            things.remove(thing)
-        named.append(things[change.value % len(things)])
-        seats = (named[-1],) if named[-1] >= 0 else ()
-        areas = () if seats else ((-1 - named[-1], 1),)
-        body = msgspec.json.encode(GivenBack(seats, areas)).decode()
-        told = ReferenceFact("released", hold.hold_id, seats=seats, areas=areas)
-        return Fact(self.fact_id, "released", HoldId(hold.hold_id), body), told
-
-    def _policy(self, policy: Policy, change: Changed) -> Policy:
-        policy = msgspec.structs.replace(policy, holds_extended_us=0)
-        paused = policy.state is EventState.PAUSED
-        lost = max(1, self.time - (policy.paused_at or self.time)) if paused else 0
-        if change.kind == "pause" and policy.state is EventState.OPEN:
-            at = Micros(self.time - change.which * 100_000)
-            return msgspec.structs.replace(policy, state=EventState.PAUSED, paused_at=at)
-        if change.kind == "resume" and paused:
-            return msgspec.structs.replace(
-                policy, state=EventState.OPEN, paused_at=None, holds_extended_us=lost
-            )
-        if change.kind == "close" and change.which > 25:
-            return msgspec.structs.replace(
-                policy, state=EventState.CLOSED, paused_at=None, holds_extended_us=lost
-            )
-        limits = {name: (most + change.value) % 5 for name, most in policy.limits.items()}
-        return msgspec.structs.replace(
-            policy, hold_ttl_seconds=change.value, seats_per_buyer_max=change.value, limits=limits
-        )
-
-
 @given(histories.plans(), histories.histories, histories.limits, histories.tours)
 @settings(max_examples=300, deadline=None)
 def test_any_history_is_decided_as_the_plain_reference_decides_it(plan, history, limits, tour):
-    twins = Twins(plan, limits, tour)
+    twins = Twins(plan, limits=limits, tour=tour)
     for step in history:
         twins.live(step)
 

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from allocator import sql
+from store.lookups import PLAN_BY_KEY
 
 SEATS = 100_000
 
@@ -58,7 +59,7 @@ def plan_of(conn: psycopg.Connection[Any], statement: str) -> str:
     return "\n".join(line for (line,) in conn.execute(f"EXPLAIN (GENERIC_PLAN) {text}").fetchall())
 
 
-@pytest.mark.parametrize(
+BY_KEY = pytest.mark.parametrize(
     ("statement", "indexes"),
     [
         (sql.FENCE, {"event_cursor_pkey"}),
@@ -78,8 +79,23 @@ def plan_of(conn: psycopg.Connection[Any], statement: str) -> str:
     ],
     ids=lambda value: value.split()[1] if isinstance(value, str) else "",
 )
+
+
+@BY_KEY
 def test_every_statement_of_a_batch_finds_its_rows_by_a_key(big, statement, indexes):
-    plan = plan_of(big, statement)
+    by_key(plan_of(big, statement), indexes)
+
+
+@BY_KEY
+def test_every_statement_does_so_too_when_it_was_planned_before_there_were_rows(
+    database_url, statement, indexes
+):
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        conn.execute(PLAN_BY_KEY)
+        by_key(plan_of(conn, statement), indexes)
+
+
+def by_key(plan: str, indexes: set[str]) -> None:
     scans = set(re.findall(r"(?:using|Index Scan on) (\w+)", plan))
     assert indexes <= scans, plan
     assert "Seq Scan" not in plan, plan

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from allocator import loop as loops
-from allocator.decide import Decided
+from allocator.decided import Decided
 from allocator.ports import Begun
 from allocator.truth import PostgresTruth
 from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable

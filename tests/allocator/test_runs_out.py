@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from allocator import sql
-from allocator.decide import Decided
+from allocator.decided import Decided
 from allocator.ports import Begun
 from allocator.truth import PostgresTruth
 from store.database import connect

@@ -9,12 +9,15 @@ the middle of the first row. What seats.io says of its own best available
 
 from __future__ import annotations
 
+import math
+from random import Random
 from typing import Any
 
 import pytest
 
 from allocator.layout import Layout
 from allocator.memory import BLOCKED
+from allocator.seating import Seating
 from store.plan import Category, Plan, Seat, Section, number, stretches
 from store.words import Best, Choice, Want
 from tests.allocator.house import best, seats
@@ -61,6 +64,15 @@ def seated(sale: Sale, want: Want, buyer: str = "ann") -> tuple[str, str]:
     if outcome != "held":
         return outcome, result.get("reason", "")
     return " ".join(result["seats"]), result.get("step", "")
+
+
+def test_a_row_that_was_given_away_is_not_offered_to_the_next_party():
+    sale = house("..", "..")
+    assert [seated(sale, best(2), buyer)[0] for buyer in ("ann", "bob", "eve")] == [
+        "A-1 A-2",
+        "B-1 B-2",
+        "sold_out",
+    ]
 
 
 def test_neighbours_leaving_no_single_seat_go_before_a_better_row():
@@ -250,3 +262,50 @@ def test_ranks_follow_rows_and_the_stage():
         "B-1",
         "B-3",
     ]
+
+
+def uneven(random: Random) -> Plan:
+    """A row of seats in a line, or each a little further forward or back than the next."""
+    count, steps = random.randint(3, 14), random.choice(((0.0,), (0.0, 0.5, 1.0)))
+    made = [Seat(f"A-{n}", 0, "A", str(n), GOLD, float(n), 3.0 + random.choice(steps)) for n in range(count)]
+    focal = (random.choice((count / 2 - 0.5, random.uniform(0.0, count))), 0.0)
+    level = Category("Gold", 9_000, "EUR", "#aa8800")
+    return number("Uneven", "EUR", [level], [Section("Left")], made, focal=focal, size=(20.0, 20.0))
+
+
+def test_the_best_run_is_the_nearest_to_the_stage_and_of_equal_ones_the_first():
+    random, both = Random(7), set()
+    for _ in range(600):
+        layout = Layout(uneven(random))
+        seating, (first, end) = Seating(layout), layout.block_slots[0]
+        count, quantity = end - first, random.randint(1, 4)
+        taken = random.sample(range(count), random.randint(0, count - 1))
+        seating.hide([layout.seat_at[first + at] for at in taken])
+        free = [at not in taken for at in range(count)]
+
+        def cost(at: int, quantity: int = quantity, first: int = first, layout: Layout = layout) -> int:
+            return layout.costs[first + at + quantity] - layout.costs[first + at]
+
+        starts = [at for at in range(count - quantity + 1) if all(free[at : at + quantity])]
+        nearest = min(((cost(at), at) for at in starts), default=(math.inf, -1))[1]
+        expected = [] if nearest < 0 else list(layout.seat_at[first + nearest : first + nearest + quantity])
+        assert seating.in_block(0, quantity) == expected
+        if quantity <= count:
+            both.add(layout.turn(0, quantity) < 0)
+    assert both == {True, False}, "rows with one nearest point, and others"
+
+
+def test_what_is_named_instead_follows_every_change():
+    """Runs are remembered while they are the best; a seat that comes free may make a better one."""
+    random = Random(3)
+    sale = house("........", "........")
+    layout, seating = sale.layout, sale.memory.seating
+    taken: set[int] = set()
+    for _ in range(400):
+        seat = random.randrange(len(layout.plan.seats))
+        (seating.show if seat in taken else seating.hide)((seat,))
+        taken ^= {seat}
+        fresh = Seating(layout)
+        fresh.hide(sorted(taken))
+        for quantity in (1, 2):
+            assert seating.instead(0, quantity) == fresh.instead(0, quantity)

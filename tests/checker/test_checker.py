@@ -370,6 +370,11 @@ def not_queued_for_a_free_seat(truth, seen):
     seen[5].asks[0].not_queued = [(1, b'{"type":"not_queued","id":"r1","taken":["s4"]}')]
 
 
+def not_queued_where_some_were_left(truth, seen):
+    seen[5].asks[0] = Ask("r1", '{"best":{"quantity":2}}', [400 * MS])
+    seen[5].asks[0].not_queued = [(1, b'{"type":"not_queued","id":"r1","reason":"none_left","on_hold":1}')]
+
+
 def told_paid_but_not_paid(truth, seen):
     seen[4].hold_ops.append(HoldOp("confirm", str(EVE), 1, 2, "paid"))
 
@@ -387,6 +392,7 @@ def a_hold_id_that_is_not_its_place(truth, seen):
         (a_hold_the_ledger_ended, [str(DAN), "active", "ended (expired)"]),
         (another_content, ["bob", "content"]),
         (not_queued_for_a_free_seat, ["fay", "at the gate", "s4"]),
+        (not_queued_where_some_were_left, ["fay", "at the gate", "nobody ever had s3"]),
         (told_paid_but_not_paid, ["eve", "paid", "active"]),
         (a_hold_id_that_is_not_its_place, ["eve", str(EVE + 7), str(EVE)]),
     ],

@@ -24,6 +24,8 @@ FRAMES = [
     {"type": "resume", "ids": ["r1", "r2"]},
     {"type": "release", "hold": "65536"},
     {"type": "confirm", "hold": "65536"},
+    {"type": "waiting"},
+    {"type": "leave", "id": "r1"},
     HELLO,
 ]
 KINDS = {
@@ -37,6 +39,9 @@ KINDS = {
     "seats",
     "event",
     "error",
+    "waiting",
+    "left",
+    "offer",
 }
 texts = damaged([json.dumps(one).encode() for one in FRAMES]) | disturbed(FRAMES).map(
     lambda value: json.dumps(value, ensure_ascii=False).encode(errors="surrogatepass")
@@ -87,6 +92,8 @@ def test_damaged_frames_are_answered(storm):
         "bad_frame",
         "decision",
         "hold_not_found",
+        "not_waiting",
+        "waiting",
         "nothing_asked",
     }
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from gateway.buyers.decode import Request, frame_from_json, request_from_json, request_schema, want_of
-from store.errors import OnsaleError
+from store.errors import BadRequest, OnsaleError
 from store.wire import canonical_want
 from store.words import Best, Want
 
@@ -26,6 +26,7 @@ BODIES = st.fixed_dictionaries(
         "areas": st.dictionaries(st.text(max_size=2), QUANTITIES, max_size=3) | st.none(),
         "price": st.just(1),
         "move": st.sampled_from(["1", "0", "9" * 19, "9" * 20, "1\n", "x", 1, None]),
+        "waitlist": st.sampled_from([True, False, None]),
     },
 )
 
@@ -82,3 +83,11 @@ def test_the_same_content_is_the_same_text_however_it_is_written():
     other = request_from_json(b'{ "best":{"quantity":1}, "areas":{"x":2,"y":1}, "seats":["a","b"] }')
     assert canonical_want(one) == canonical_want(other)
     assert request_from_json(canonical_want(one)) == Want(("a", "b"), Best(1), {"x": 2, "y": 1})
+
+
+def test_a_request_that_would_wait_moves_no_hold():
+    for body in ({"waitlist": True}, {"move": "7"}):
+        request_from_json(json.dumps({"seats": ["a"]} | body).encode())
+    with pytest.raises(BadRequest) as refusal:
+        request_from_json(b'{"seats":["a"],"waitlist":true,"move":"7"}')
+    assert refusal.value.code == "waitlist_with_move"

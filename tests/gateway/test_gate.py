@@ -6,6 +6,7 @@ import pytest
 
 from gateway.gate import HELD_BEYOND_NOW_US, Seats, refusable
 from store.lookups import SeatMap
+from store.plan import Area, Category, Seat, Section, number
 from store.wire import Delta
 from store.words import Best, Choice, Micros, Want
 
@@ -15,7 +16,11 @@ NAMES = ("free", "sold", "blocked", "held long", "held short")
 
 @pytest.fixture
 def seats():
-    seats = Seats({name: no for no, name in enumerate(NAMES)}, 1)
+    row = [Seat(name, 0, "A", str(no), 0, float(no), 1.0) for no, name in enumerate(NAMES)]
+    gold, floor = Category("Gold", 9000, "EUR", "#aa8800"), Area("floor", "Floor", 0, 5, 0, 0, 1, 1)
+    seats = Seats(
+        number("House", "EUR", [gold], [Section("Stalls")], row, [floor], focal=(2.0, 0.0), size=(9.0, 5.0))
+    )
     held = [(3, NOW + HELD_BEYOND_NOW_US + 1), (4, NOW + HELD_BEYOND_NOW_US)]
     seats.load(SeatMap(7, Micros(NOW), "asbhh", held, [5]))
     return seats
@@ -37,13 +42,23 @@ def test_a_seat_nobody_knows_is_left_to_the_decision(seats):
         (Want(("a",)), False, 1, False),
         (Want(("a",), Best(1)), False, 0, False),
         (Want(("a",), None, {"floor": 1}), False, 0, False),
-        (Want((), Best(1)), False, 0, False),
+        (Want((), Best(1)), False, 0, True),
+        (Want((), (Best(1), Best(2))), False, 0, True),
+        (Want((), None, {"floor": 1}), False, 0, True),
+        (Want((), Best(1), {"floor": 1}), False, 0, True),
+        (Want((), Best(1), up_to=True), False, 0, False),
+        (Want((), Best(1)), True, 0, False),
+        (Want((), Best(1)), False, 1, False),
+        (Want((), Best(1), fallbacks=(Choice(best=Best(1)),)), False, 0, False),
+        (Want((), Best(1), move="7"), False, 0, False),
+        (Want((), Best(1), waitlist=True), False, 0, False),
+        (Want(("a",), waitlist=True), False, 0, False),
         (Want(seats=("a",), up_to=True), False, 0, False),
         (Want(seats=("a",), move="7"), False, 0, False),
         (Want(seats=("a",), fallbacks=(Choice(best=Best(1)),)), False, 0, False),
     ],
 )
-def test_only_a_first_attempt_for_named_seats_by_a_buyer_with_nothing_undecided_is_looked_at(
+def test_only_a_first_attempt_with_nothing_else_wished_by_a_buyer_with_nothing_undecided_is_looked_at(
     want, again, undecided, may
 ):
     assert refusable(want, again=again, undecided=undecided) is may

@@ -9,6 +9,7 @@ import pytest
 
 from store import lookups
 from store.wire import Delta
+from store.words import Want
 from tests.gateway.rig import SEATS, StandIn, gateway, make_event, scenario, until
 
 FAR = 1 << 60
@@ -42,9 +43,9 @@ async def test_who_has_something_undecided_is_queued(engine_urls, event, way):
 async def test_a_gateway_that_cannot_know_refuses_nobody(engine_urls, event, monkeypatch):
     async with gateway(engine_urls) as served, served.socket():
         [loaded] = served.runtime.events.loaded()
-        await until(lambda: loaded.gate((SEATS[0],)))
+        await until(lambda: loaded.gate(Want((SEATS[0],))))
         loaded.unsubscribed()  # nobody tells what changes
-        assert loaded.gate((SEATS[0],)) == []
+        assert loaded.gate(Want((SEATS[0],))) is None
         go_on = asyncio.Event()
         read = lookups.seat_map
 
@@ -54,9 +55,9 @@ async def test_a_gateway_that_cannot_know_refuses_nobody(engine_urls, event, mon
 
         monkeypatch.setattr(lookups, "seat_map", slowly)
         loaded.subscribed(first=False)  # the map is being read
-        assert loaded.gate((SEATS[0],)) == []
+        assert loaded.gate(Want((SEATS[0],))) is None
         go_on.set()
-        await until(lambda: loaded.gate((SEATS[0],)))
+        await until(lambda: loaded.gate(Want((SEATS[0],))))
 
 
 @scenario

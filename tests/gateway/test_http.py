@@ -14,7 +14,7 @@ from gateway.buyers.decode import request_schema
 from gateway.settings import Settings
 from store import events
 from store.wire import stream_key
-from store.words import EventState
+from store.words import EventState, Want
 from tests.gateway.rig import EVENT, SEATS, SECRET, StandIn, gateway, make_event, scenario, token, until
 
 PATH = f"/v1/events/{EVENT}/requests"
@@ -189,7 +189,7 @@ async def test_the_gate_never_answers_for_a_key_that_was_decided(engine_urls, ev
         first = await served.post({"seats": [SEATS[0]]})
         await served.http("GET", f"{PATH}/r1?wait_ms=5000", headers=bearer())
         loaded = served.runtime.events.loaded()[0]
-        await until(lambda: loaded.gate((SEATS[0],)))
+        await until(lambda: loaded.gate(Want((SEATS[0],))))
         assert (await served.post({"seats": [SEATS[0]]}, "r2", buyer="bob")).status == 409
         assert (await served.post({"seats": [SEATS[0]]})).body == first.body
 
@@ -210,7 +210,7 @@ async def test_an_event_its_plan_and_its_seats_can_be_read(engine_urls, event):
         )
         assert (same.status, same.body) == (304, b"")
         seats = (await served.http("GET", f"/v1/events/{EVENT}/seats")).json()
-        assert seats == {"batch_no": 0, "states": "a" * len(SEATS), "areas": [50]}
+        assert seats == {"batch_no": 0, "states": "a" * len(SEATS), "areas": [50], "held_until": None}
         assert (await served.http("GET", "/v1/events/nowhere")).json()["code"] == "event_not_found"
 
 
@@ -327,7 +327,9 @@ def test_every_published_call_says_what_it_answers_and_whose_key_it_needs(engine
     for path, methods in paths.items():
         for call in methods.values():
             key = "operator" if path.startswith("/v1/operator") else "buyer"
-            needed = path.startswith("/v1/operator") or "/requests" in path or "/holds/" in path
+            needed = path.startswith("/v1/operator") or any(
+                part in path for part in ("/requests", "/holds/", "/waiting")
+            )
             assert call.get("security") == ([{key: []}] if needed else None)
             assert ("401" in call["responses"]) is needed
 

@@ -264,28 +264,37 @@ async def test_a_look_up_that_fails_is_unavailable_and_the_next_one_works(engine
 
 
 FILL = """
-INSERT INTO ledger SELECT %s, n, 0, 'request', '1-1', 'b' || n, 'r', '{}', 'held', '{}'
-  FROM generate_series(%s::int, %s) AS n
+INSERT INTO ledger SELECT event, n, 0, 'request', '1-1', 'b' || n, 'r', '{}', 'held', '{}'
+  FROM generate_series(%s::int, %s) AS event, generate_series(%s::int, %s) AS n
 """
+KNOWN = {
+    "nothing": (),
+    "it is empty": ("VACUUM ANALYZE ledger",),
+    "this event when it was small": ((0, 0, 1, 20), "VACUUM ANALYZE ledger"),
+    "another event": ((1, 1, 1, 20), "VACUUM ANALYZE ledger"),
+    "many events of one row": ((1, 60, 1, 1), "VACUUM ANALYZE ledger", "DELETE FROM ledger"),
+    "one row of another event": ((1, 1, 1, 1), "VACUUM ANALYZE ledger", (0, 0, 21, 5_000)),
+    "all": ((0, 0, 21, 5_000), "ANALYZE ledger"),
+}
+"""Rows put in (first and last event counted from this one, first and last number); what was made of them."""
 
 
 @scenario
-@pytest.mark.parametrize("known", ["nothing", "as it was when small", "another event", "all"])
+@pytest.mark.parametrize("known", KNOWN)
 async def test_a_look_up_probes_the_key_index_for_each_key(engine_urls, event, known):
-    """Whatever the statistics say."""
+    """Whatever the statistics say; a plan is made once and must be right for what comes later."""
     text = re.sub(r"%s", "{}", lookups.DECISIONS).format("$1", "$2", "$3")
     with psycopg.connect(engine_urls.database_url, autocommit=True) as conn:
-        if known in ("as it was when small", "another event"):
-            conn.execute(FILL, (event if known == "as it was when small" else event + 1, 1, 20))
-            conn.execute("VACUUM ANALYZE ledger")
-        conn.execute(FILL, (event, 21, 5_000))
-        if known == "all":
-            conn.execute("ANALYZE ledger")
+        conn.execute("SET session_replication_role = replica")  # the ledger refuses to be emptied
+        for step in KNOWN[known]:
+            if isinstance(step, str):
+                conn.execute(step)
+            else:
+                conn.execute(FILL, (event + step[0], event + step[1], *step[2:]))
     pool = lookups.open_pool(engine_urls.database_url, size_max=1)
     async with pool, pool.connection() as conn:
         await conn.execute(f"PREPARE look_up (text[], text[], int) AS {text}")
         asked = "ARRAY['b30'], ARRAY['r'], " + str(event)
         rows = await (await conn.execute(f"EXPLAIN EXECUTE look_up ({asked})")).fetchall()
     plan = "\n".join(line for (line,) in rows)
-    assert re.search("Index Scan (using|on) ledger_key", plan), plan
-    assert "Seq Scan" not in plan, plan
+    assert re.search(r"Index Scan (using|on) ledger_key .*\n *(Index|Recheck) Cond: .*request_id", plan), plan

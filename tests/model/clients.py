@@ -142,7 +142,7 @@ def said(frame: dict[str, Any]) -> Answer:
         case "decision":
             return ("decision", frame["outcome"], frame["result"])
         case "not_queued":
-            return ("not_queued", sorted(frame["taken"]))
+            return ("not_queued", sorted(frame.get("taken", ())))
         case "accepted":
             return ("undecided",)
         case "unknown":
@@ -166,7 +166,7 @@ class Buyer:
         if status == 202:
             return self.look(request_id, wait_ms=0 if paused else WAIT_MS)
         if body["code"] == "not_queued":
-            return ("not_queued", sorted(body["taken"]))
+            return ("not_queued", sorted(body.get("taken", ())))
         return ("error", body["code"])
 
     def look(self, request_id: str, *, wait_ms: int = 0) -> Answer:

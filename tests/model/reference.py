@@ -136,8 +136,9 @@ class Model:
         gone = self._gone(want)
         mine = [one for one in self.waiting if one.buyer == buyer]
         more = any(want.get(name) for name in ("best", "areas", "up_to", "fallbacks"))
-        gated = gone and not again and not mine and not more
-        return [ungated, ("not_queued", gone)] if gated and True in self.gates else [ungated]
+        first = not again and not mine
+        gated = (gone and not more) or self._none_left(want)
+        return [ungated, ("not_queued", gone)] if gated and first and True in self.gates else [ungated]
 
     def _ungated(self, buyer: str, request_id: str, want: Want, undecided_max: int) -> Answer:
         waits = self.find(buyer, request_id)
@@ -158,6 +159,31 @@ class Model:
             if hold.state == "paid" or hold.ttl_seconds > GATE_SECONDS:
                 gone += [seat for seat in want.get("seats", []) if seat in hold.seats]
         return sorted(gone)
+
+    def _none_left(self, want: Want) -> bool:
+        """Whether of something that is only described nothing is free, nor held for a short time."""
+        if self.state == "paused" or any(want.get(name) for name in ("seats", "up_to", "fallbacks")):
+            return False
+        best = want.get("best") or []
+        described = [self._described(party) for party in (best if isinstance(best, list) else [best])]
+        if not all(described):
+            return False
+        lasting = [h for h in self._running() if h.state == "paid" or h.ttl_seconds > GATE_SECONDS]
+        gone = {seat for hold in lasting for seat in hold.seats}
+        full = {area for area in self.areas if not self._free(area)}
+        full -= {area for hold in self._running() if hold not in lasting for area in hold.areas}
+        return any(set(seats) <= gone for seats in described) or not full.isdisjoint(want.get("areas") or ())
+
+    def _described(self, party: dict[str, Any]) -> list[str]:
+        """The seats of the plan that a party describes."""
+        plan = self.plan
+        return [
+            seat.guid
+            for seat in plan.seats
+            if party.get("section") in (None, plan.sections[seat.section].name)
+            and party.get("category") in (None, plan.categories[seat.category].name)
+            and plan.categories[seat.category].price_minor <= party.get("price_max", 1 << 30)
+        ]
 
     # --- a decision ---
 

@@ -16,12 +16,14 @@ from tests.mutants.guards import (
     gateway_holders,
     gateway_http,
     gateway_intake,
+    gateway_none_left,
     store_blocks,
     store_events,
     store_hold_changes,
     store_holds,
     store_stream,
     store_tables,
+    store_waiting,
 )
 from tests.mutants.mutant import Mutant
 
@@ -30,6 +32,7 @@ def all_mutants() -> list[Mutant]:
     """In the order of a request's way, and then who looks at what came of it."""
     return [
         *gateway_gate.MUTANTS,
+        *gateway_none_left.MUTANTS,
         *gateway_intake.MUTANTS,
         *gateway_bounds.MUTANTS,
         *gateway_http.MUTANTS,
@@ -45,6 +48,7 @@ def all_mutants() -> list[Mutant]:
         *store_holds.MUTANTS,
         *store_blocks.MUTANTS,
         *store_hold_changes.MUTANTS,
+        *store_waiting.MUTANTS,
         *store_events.MUTANTS,
         *allocator_replay.MUTANTS,
         *checker.MUTANTS,

@@ -19,7 +19,8 @@ from uuid import UUID
 import psycopg
 
 from allocator import follow, lease, loop, readahead, worker
-from allocator.decide import Ask, Row
+from allocator.decide import Ask
+from allocator.decided import Row
 from allocator.intake import Sorted
 from allocator.layout import Layout
 from gateway.buyers import intake, reask

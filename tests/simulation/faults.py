@@ -209,7 +209,7 @@ FAULTS: dict[str, Fault] = {
     "holder": Fault("anybody may pay or release a hold", _replace(statements, "_leave_active", _anybodys)),
     "pause": Fault(
         "a batch whose facts pause the event decides its requests all the same",
-        _replace(loop, "_pauses", lambda facts: False),
+        _replace(loop, "_paused_after", lambda memory, facts: False),
     ),
     "lost time": Fault(
         "after a pause memory does not give the lost time back",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from allocator import waiting
 from allocator.keys import Keys
 from allocator.layout import Layout
 from allocator.memory import BLOCKED, Hold, Memory
 from allocator.ports import Cursor
-from store.words import Arrival, EventState, HoldId, Micros, Policy
+from allocator.wishes import Wishes
+from store.words import Arrival, EventState, HoldId, LedgerKind, Micros, Policy, WaitId
 from tests.simulation.postgres import ONE, CursorRow, Database, EventRow
 
 
@@ -34,6 +36,7 @@ def load_memory(database: Database, layout: Layout) -> tuple[Memory, Cursor]:
     _holds(database, memory)
     for area, row in rows["area"].items():
         memory.areas_free[area] = row.capacity - row.held - row.sold - row.blocked
+    _waiting(database, memory)
     memory.reflected = frozenset(rows["fact"])
     return memory, Cursor(cursor.epoch, cursor.batch_no, Arrival(cursor.arrival))
 
@@ -67,6 +70,19 @@ def _count(memory: Memory, buyer: str, category: int, quantity: int) -> None:
     if category in memory.category_limits:
         counts = memory.count_by_category
         counts[buyer, category] = counts.get((buyer, category), 0) + quantity
+
+
+def _waiting(database: Database, memory: Memory) -> None:
+    wishes, ledger = Wishes(memory.layout), database.rows["ledger"]
+    for wait_id, row in sorted(database.rows["waiting"].items()):
+        if row.state == "waiting":
+            want = ledger[wait_id >> 16, wait_id & 65535].input
+            memory.waiting.add(WaitId(wait_id), row.buyer, row.request_id, wishes.read(want.encode()))
+    offers = position = 0
+    while (row := ledger.get((memory.batch_no, position))) is not None:
+        offers += row.kind == LedgerKind.OFFER
+        position += 1
+    memory.offers_owed = offers >= waiting.OFFERS_PER_BATCH_MAX
 
 
 def load_keys(database: Database) -> Keys:

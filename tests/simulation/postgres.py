@@ -32,6 +32,13 @@ class HoldRow(NamedTuple):
     extensions: int = 0
 
 
+class WaitingRow(NamedTuple):
+    buyer: str
+    request_id: str
+    state: str
+    hold_id: int | None
+
+
 class AreaRow(NamedTuple):
     capacity: int
     held: int
@@ -101,6 +108,7 @@ class Database:
             "hold": {},
             "hold_seat": {},
             "hold_area": {},
+            "waiting": {},
             "fact": {},
             "audit": {},
             "ledger": {},

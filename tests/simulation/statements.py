@@ -111,11 +111,11 @@ def _changes(session: Session, values: Sequence[Any]) -> Rows:
     for batch_no in range(after + 1, last + 1):
         position = 0
         while (row := ledger.get((batch_no, position))) is not None:
-            position += 1
-            changes = row.kind != "request"
+            changes = row.kind != "request" or row.outcome == "waitlisted"
             given, what = (row.input, str(row.outcome)) if changes else (None, None)
-            result = row.result if row.outcome == "held" else None
-            found.append((batch_no, str(row.kind), row.buyer, row.request_id, given, what, result))
+            result = row.result if row.outcome in ("held", "offered") else None
+            found.append((batch_no, position, str(row.kind), row.buyer, row.request_id, given, what, result))
+            position += 1
     return found
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 import psycopg
 from psycopg import errors as pg
 
-from allocator.decide import CODE_VERSION, EXPIRIES_PER_BATCH_MAX, Claim, Decided, Fact, Moved, Row
+from allocator.decide import CODE_VERSION, EXPIRIES_PER_BATCH_MAX, Fact
+from allocator.decided import Claim, Decided, Moved, Row
 from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.memory import Hold, Memory
@@ -19,7 +20,16 @@ from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
 from store.ledger import GENESIS, batch_hash, row_digest
 from store.words import Arrival, HoldId, LedgerKind, Outcome
 from tests.simulation.load import load_memory
-from tests.simulation.postgres import ONE, AreaRow, BatchRow, CursorRow, Database, HoldRow, Session
+from tests.simulation.postgres import (
+    ONE,
+    AreaRow,
+    BatchRow,
+    CursorRow,
+    Database,
+    HoldRow,
+    Session,
+    WaitingRow,
+)
 from tests.simulation.statements import end_backend, move_lease
 
 _MAY_RETRY = (pg.DeadlockDetected, pg.SerializationFailure)
@@ -131,10 +141,15 @@ class VirtualTruth:
             session.step(f"end ledger of batch {batch_no}")
             head = (batch_no, self._owned.epoch, begun.batch_time, str(arrival), CODE_VERSION, digests)
             self._next_hash = batch_hash(self._hash_of(batch_no - 1), *head)
-            if decided.expired or decided.claims or decided.moved:
+            if decided.expired or decided.claims or decided.moved or decided.waits:
                 session.step(f"write seats: {len(decided.expired)} expired, {len(decided.claims)} claimed")
                 self._maybe_refuse()
-                expected += self._end(decided.expired, decided.moved, begun.batch_time)
+                expected += [*self._expire(decided.expired, begun.batch_time), *self._leave(decided.moved)]
+                expected += self._wait(decided)
+                expected += self._free(
+                    [(hold_id, hold, "expiry") for hold_id, hold in decided.expired]
+                    + [(old.hold_id, old.hold, "buyer") for old in decided.moved]
+                )
                 expected += self._claim(decided.claims)
                 expected += self._carry(decided.moved)
             session.insert("ledger_batch", batch_no, BatchRow(*head[1:], self._next_hash))
@@ -171,13 +186,22 @@ class VirtualTruth:
             self._world.counters["serialization_failure"] += 1
             raise pg.SerializationFailure("could not serialize access")
 
-    def _end(self, expired: Sequence[tuple[HoldId, Hold]], moved: Sequence[Moved], now: int) -> list[Counted]:
-        """EXPIRE_HOLDS, MOVE_HOLDS, and what frees what they have."""
-        counted = [*self._expire(expired, now), *self._leave(moved)]
-        return counted + self._free(
-            [(hold_id, hold, "expiry") for hold_id, hold in expired]
-            + [(old.hold_id, old.hold, "buyer") for old in moved]
-        )
+    def _wait(self, decided: Decided) -> list[Counted]:
+        """PUT_ON_LIST, TAKE_OFF_LIST."""
+        session, served = self._session, 0
+        for wait_id, buyer, request_id in decided.waits:
+            session.insert("waiting", wait_id, WaitingRow(buyer, request_id, "waiting", None))
+        for wait_id, hold_id, _ in sorted(decided.offered):
+            row: WaitingRow | None = session.get("waiting", wait_id)
+            if row is not None and row.state == "waiting":
+                session.lock("waiting", wait_id)
+                row = session.get("waiting", wait_id)
+                if row is not None and row.state == "waiting":
+                    session.put("waiting", wait_id, row._replace(state="offered", hold_id=hold_id))
+                    served += 1
+        if served < len(decided.offered):
+            self._world.counters["offer_lost_race"] += 1
+        return [(served, len(decided.offered), "requests served")]
 
     def _leave(self, moved: Sequence[Moved]) -> list[Counted]:
         """MOVE_HOLDS."""

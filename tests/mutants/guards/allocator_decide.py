@@ -13,6 +13,7 @@ SEATING = "tests/allocator/test_seating.py"
 UP_TO = f"{SEATING}::test_up_to_takes_what_there_is"
 decide = In("allocator/decide.py")
 choosing = In("allocator/choosing.py")
+layout = In("allocator/layout.py")
 seating = In("allocator/seating.py")
 memory = In("allocator/memory.py")
 MOVING = "tests/allocator/test_moving.py"
@@ -98,10 +99,11 @@ MUTANTS: list[Mutant] = [
         f"{LOOP}::test_facts_are_consumed_before_requests_and_free_their_seats_for_them",
         more=(
             (
-                "asks[start : start + piece], decided)\n        yield decided\n",
+                "asks[start : start + piece], decided, offering)\n        yield decided\n",
                 (
-                    "asks[start : start + piece], decided)\n        yield decided\n    for fact in facts:\n"
-                    "        _take_fact(memory, overlay, fact, decided)\n    yield decided\n"
+                    "asks[start : start + piece], decided, offering)\n        yield decided\n"
+                    "    for fact in facts:\n        _take_fact(memory, overlay, fact, decided)\n"
+                    "    yield decided\n"
                 ),
             ),
         ),
@@ -255,15 +257,36 @@ MUTANTS: list[Mutant] = [
         "what a block seats is looked at anew when it changed",
         "            self.changed.add(layout.stretch_of[seat])\n",
         "",
-        f"{CROSSROADS}::test_a_seat_that_came_free_is_found_by_the_next_search",
-        f"{SEATING}::test_neighbours_leaving_no_single_seat_go_before_a_better_row",
+        f"{SEATING}::test_a_row_that_was_given_away_is_not_offered_to_the_next_party",
     ),
     seating(
         Kind.CONDITION,
         "what is named instead is free at that decision",
-        "            del self._runs[rank, _first(known)]\n",
-        "            pass\n",
-        f"{SEATING}::test_who_cannot_have_a_seat_hears_of_others_of_the_same_size_near_it",
+        "if all_of_them or not self.free.startswith(",
+        "if all_of_them and not self.free.startswith(",
+        f"{SEATING}::test_what_is_named_instead_follows_every_change",
+    ),
+    seating(
+        Kind.CONDITION,
+        "what is named instead is the best after a seat came free",
+        "self._forget_runs(rank, all_of_them=stretch in self._came_free)",
+        "self._forget_runs(rank, all_of_them=False)",
+        f"{SEATING}::test_what_is_named_instead_follows_every_change",
+    ),
+    seating(
+        Kind.CONDITION,
+        "of two equally good runs the first is taken",
+        "costs[before + quantity] - costs[before] <= costs[at + quantity] - costs[at]",
+        "costs[before + quantity] - costs[before] < costs[at + quantity] - costs[at]",
+        f"{SEATING}::test_the_best_run_is_the_nearest_to_the_stage_and_of_equal_ones_the_first",
+        f"{SEATING}::test_of_equal_ways_the_one_nearest_to_the_stage_wins_and_then_the_first",
+    ),
+    layout(
+        Kind.CONDITION,
+        "a row without one nearest point is looked at whole",
+        "return first + least if falls and rises else -1",
+        "return first + least",
+        f"{SEATING}::test_the_best_run_is_the_nearest_to_the_stage_and_of_equal_ones_the_first",
     ),
     choosing(
         Kind.CONDITION,

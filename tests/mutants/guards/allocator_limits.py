@@ -71,8 +71,8 @@ CATEGORIES = [
     choosing(
         Kind.BOUND,
         "what is moved does not count against its category's limit, and no more than that",
-        "            by_category[category] += count\n",
-        "            by_category[category] += 2 * count\n",
+        " + back.get(category, 0))",
+        " + 2 * back.get(category, 0))",
         f"{LIMITS}::test_a_move_counts_what_it_leaves_as_not_had",
     ),
     memory(

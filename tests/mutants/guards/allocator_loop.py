@@ -66,8 +66,8 @@ LOOPS = [
     loop(
         Kind.HALVING,
         "one request that cannot be decided does not spoil the others'",
-        "        if len(asks) > 1:\n",
-        "        if len(asks) > 1_000_000:\n",
+        "if len(asks) > 1 else",
+        "if len(asks) > 1_000_000 else",
         f"{FAULTS}::test_law_1_fires_as_an_alert_and_only_the_request_it_is_about_is_invalid",
     ),
     loop(
@@ -87,8 +87,8 @@ LOOPS = [
     loop(
         Kind.HALVING,
         "the cursor moves with the last half, not with the first",
-        "*self._make_true(asks[:middle], self.cursor.arrival),",
-        "*self._make_true(asks[:middle], arrival),",
+        "self._make_true(asks[:middle], self.cursor.arrival)",
+        "self._make_true(asks[:middle], arrival)",
         f"{FAULTS}::test_a_cursor_moves_only_when_all_of_what_was_read_is_decided",
     ),
     loop(
@@ -101,15 +101,15 @@ LOOPS = [
     loop(
         Kind.PAUSE,
         "a pause that comes with requests leaves them undecided",
-        "            if asks and _pauses(begun.facts):\n                raise PausedMeanwhile\n",
-        "",
+        "            if asks and _paused_after(memory, begun.facts):\n",
+        "            if False:\n",
         f"{PAUSE}::test_requests_of_a_pause_wait_and_are_decided_in_their_order_when_it_ends",
     ),
     loop(
         Kind.PAUSE,
         "of several policies the last says whether it is a pause",
-        "policies[-1].state is EventState.PAUSED",
-        "policies[0].state is EventState.PAUSED",
+        "(policies[-1] if policies",
+        "(policies[0] if policies",
         f"{CROSSROADS}::test_new_rules_and_a_pause_that_come_with_requests_are_a_pause",
     ),
     loop(
@@ -229,8 +229,8 @@ LOOPS = [
     loop(
         Kind.CLOCK,
         "an owner without stream opens on time",
-        'the sale begins."""\n        self._open_when_due()\n',
-        'the sale begins."""\n',
+        'sale begins.\n        """\n        self._open_when_due()\n',
+        'sale begins.\n        """\n',
         f"{SCHEDULE}::test_an_owner_without_stream_opens_on_time_too",
     ),
     In("allocator/readahead.py")(

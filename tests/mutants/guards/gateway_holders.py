@@ -68,14 +68,6 @@ MUTANTS: list[Mutant] = [
         "            if client:\n",
         ON_EVERY_GATEWAY,
     ),
-    In("gateway/gate.py")(
-        Kind.GATE,
-        "a move is left to the decision",
-        " and want.move is UNSET\n",
-        "\n",
-        "tests/gateway/test_gate.py"
-        "::test_only_a_first_attempt_for_named_seats_by_a_buyer_with_nothing_undecided_is_looked_at",
-    ),
     In("gateway/buyers/decode.py")(
         Kind.BOUND,
         "a release that names nothing is not a release of all",

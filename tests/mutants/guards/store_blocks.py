@@ -368,7 +368,7 @@ ALLOCATOR: list[Mutant] = [
     gate(
         Kind.GATE,
         "a blocked seat is gone at the gate",
-        "        for no in delta.blocked:\n            letters[no] = BLOCKED\n",
+        "        for no in delta.blocked:\n            self._turn(no, BLOCKED)\n",
         "",
         "tests/gateway/test_gate.py::test_a_batch_shows_what_an_operator_blocked_and_unblocked",
     ),
@@ -399,7 +399,7 @@ CHECKER: list[Mutant] = [
     replay(
         Kind.REPLAY,
         "a batch that cannot be decided again is a finding",
-        "    except (AssertionError, msgspec.DecodeError) as error:\n",
+        "    except (AssertionError, OffersFirst, msgspec.DecodeError) as error:\n",
         "    except msgspec.DecodeError as error:\n",
         "tests/allocator/test_verify.py"
         "::test_an_unblock_of_what_no_fact_had_blocked_is_a_finding_of_its_batch",

@@ -161,9 +161,25 @@ LOOKUPS = [
     lookups(
         Kind.DEDUPE,
         "a key is looked up in its own event",
-        "    WHERE event_id = %s AND buyer = asked.buyer AND",
+        "    WHERE event_id + 0 = %s AND buyer = asked.buyer AND",
         "    WHERE (event_id = %s OR true) AND buyer = asked.buyer AND",
         f"{LOOK_UPS}::test_a_key_of_another_event_or_buyer_is_not_known_here",
+    ),
+    lookups(
+        Kind.BOUND,
+        "a plan made on a ledger without rows does not read it whole later",
+        ";\nSET enable_seqscan = off\n",
+        "\n",
+        "tests/gateway/test_lost.py::test_a_look_up_probes_the_key_index_for_each_key",
+        "tests/allocator/test_hot_statements.py"
+        "::test_every_statement_does_so_too_when_it_was_planned_before_there_were_rows",
+    ),
+    lookups(
+        Kind.BOUND,
+        "a key is not looked for among all rows of its event",
+        "    WHERE event_id + 0 = %s AND buyer = asked.buyer AND",
+        "    WHERE event_id = %s AND buyer = asked.buyer AND",
+        "tests/gateway/test_lost.py::test_a_look_up_probes_the_key_index_for_each_key",
     ),
     lookups(
         Kind.DEDUPE,
