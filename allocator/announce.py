@@ -63,7 +63,7 @@ def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, dec
         batch_time,
         held,
         [seat for seat in came_free if not hold_of[seat]],
-        [seat for hold in decided.sold_by_fact for seat in hold.seats],
+        [seat for hold in decided.sold_by_fact for seat in hold.seats if hold_of[seat] > 0],
         [(area, memory.areas_free[area]) for area in sorted(areas)],
         decided.state,
         [seat for seat in turned if hold_of[seat] == BLOCKED],

@@ -32,6 +32,8 @@ from store.words import (
     Left,
     Outcome,
     Policy,
+    Returned,
+    Sold,
     WaitId,
 )
 
@@ -50,6 +52,8 @@ _decode_extended = msgspec.json.Decoder(Extended).decode
 _decode_given_back = msgspec.json.Decoder(GivenBack).decode
 _decode_elsewhere = msgspec.json.Decoder(dict[str, int]).decode
 _decode_left = msgspec.json.Decoder(Left).decode
+_decode_sold = msgspec.json.Decoder(Sold).decode
+_decode_returned = msgspec.json.Decoder(Returned).decode
 
 
 class Fact(NamedTuple):
@@ -177,10 +181,13 @@ def _take_fact(memory: Memory, overlay: Overlay, fact: Fact, decided: Decided) -
         decided.state = memory.policy.state
     elif fact.kind in (FactKind.BLOCKED, FactKind.UNBLOCKED):
         decided.blocks_by_fact.append(decode_blocks(fact.body))
+    elif fact.kind == FactKind.RETURNED and (back := _decode_returned(fact.body)).blocked:
+        decided.blocks_by_fact.append(Blocks(back.seats, back.areas))
     elif fact.kind == FactKind.EXTENDED:
         decided.extended += [] if hold is None or fact.hold_id is None else [fact.hold_id]
     elif hold is not None:
-        (decided.sold_by_fact if fact.kind == FactKind.PAID else decided.freed_by_fact).append(hold)
+        sold = fact.kind in (FactKind.PAID, FactKind.SOLD)
+        (decided.sold_by_fact if sold else decided.freed_by_fact).append(hold)
     hold_json = "null" if fact.hold_id is None else f'"{fact.hold_id}"'
     text = f'{{"fact":{fact.fact_id},"hold":{hold_json},"body":{fact.body}}}'
     decided.rows.append(Row(LedgerKind.FACT, "", "", "", text, fact.kind, "{}"))
@@ -207,6 +214,8 @@ def consume(memory: Memory, overlay: Overlay, fact: Fact) -> Hold | None:
     assert fact.hold_id is not None, "a fact about a hold names it"
     if fact.kind == FactKind.PAID:
         return overlay.settle(fact.hold_id)
+    if fact.kind in (FactKind.SOLD, FactKind.RETURNED):
+        return _sold_or_returned(memory, overlay, fact.hold_id, fact)
     if fact.body == "null":
         return overlay.free(fact.hold_id)
     if fact.fact_id in memory.reflected:  # the hold is in memory as it was loaded: with this done to it
@@ -215,6 +224,19 @@ def consume(memory: Memory, overlay: Overlay, fact: Fact) -> Hold | None:
         return overlay.extend(fact.hold_id, _decode_extended(fact.body).by_us)
     part = _decode_given_back(fact.body)
     return overlay.free_some(fact.hold_id, part.seats, part.areas)
+
+
+def _sold_or_returned(memory: Memory, overlay: Overlay, hold_id: HoldId, fact: Fact) -> Hold:
+    """What an operator sold or took back; memory that was loaded after it shows it already."""
+    if fact.kind == FactKind.SOLD:
+        sold = _decode_sold(fact.body)
+        if fact.fact_id not in memory.reflected:
+            overlay.sell(hold_id, sold)
+        return Hold(sold.buyer, sold.seats, sold.areas, 0)
+    back = _decode_returned(fact.body)
+    if fact.fact_id not in memory.reflected:
+        overlay.take_back(hold_id, back)
+    return Hold(back.buyer, back.seats, back.areas, 0)
 
 
 def _expire(memory: Memory, overlay: Overlay, now: int, decided: Decided) -> None:

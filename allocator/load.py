@@ -92,7 +92,7 @@ def _holds(conn: Connection, event_id: int, memory: Memory) -> None:
     counts = memory.count_by_buyer
     for hold_id, buyer, state, quantity, expires_at in conn.execute(
         "SELECT hold_id, buyer, state, quantity, (extract(epoch FROM expires_at) * 1000000)::bigint"
-        "  FROM hold WHERE event_id = %s AND state IN ('active', 'paid')",
+        "  FROM hold WHERE event_id = %s AND state IN ('active', 'paid') AND kind = 'buyer'",
         (event_id,),
     ):
         counts[buyer] = counts.get(buyer, 0) + quantity
@@ -108,9 +108,9 @@ def _counts_by_category(conn: Connection, event_id: int, memory: Memory) -> None
     counts, plan = memory.count_by_category, memory.layout.plan
     rows = conn.execute(
         "SELECT buyer, seat_no, NULL, 1 FROM hold_seat JOIN hold USING (event_id, hold_id)"
-        " WHERE event_id = %(event)s AND state IN ('active', 'paid') UNION ALL"
+        " WHERE event_id = %(event)s AND state IN ('active', 'paid') AND kind = 'buyer' UNION ALL"
         " SELECT buyer, NULL, area_no, hold_area.quantity FROM hold_area JOIN hold USING (event_id, hold_id)"
-        " WHERE event_id = %(event)s AND state IN ('active', 'paid')",
+        " WHERE event_id = %(event)s AND state IN ('active', 'paid') AND kind = 'buyer'",
         {"event": event_id},
     )
     for buyer, seat_no, area_no, quantity in rows:

@@ -16,7 +16,7 @@ from allocator.limits import count_limited, limits_by_number
 from allocator.seating import Seating
 from allocator.waiting import Entry, Group, Lack, WaitingList
 from allocator.wishes import Wish
-from store.words import Blocks, EventState, HoldId, Policy, WaitId
+from store.words import Blocks, EventState, HoldId, Policy, Returned, Sold, WaitId
 
 BLOCKED = -1
 """In `Memory.hold_of`: the seat is not for sale. 0 means free, anything else names a hold or order."""
@@ -240,6 +240,34 @@ class Overlay:
         for area, quantity in blocks.areas:
             self._move_places(area, quantity)
         memory.waiting.came_free(blocks.seats, blocks.areas)
+
+    def sell(self, hold_id: HoldId, sold: Sold) -> None:
+        """An operator sold what was blocked. Its seats name the order; places were off sale and stay so."""
+        memory = self._memory
+        for seat in sold.seats:
+            assert memory.hold_of[seat] == BLOCKED, "only blocked seats are sold by operators"
+            self._seats.append((seat, BLOCKED))
+            memory.hold_of[seat] = hold_id
+
+    def take_back(self, hold_id: HoldId, returned: Returned) -> None:
+        """An operator took an order back, or some of it: it is free, or off sale."""
+        memory = self._memory
+        now = BLOCKED if returned.blocked else 0
+        for seat in returned.seats:
+            assert memory.hold_of[seat] == hold_id, "only seats of the order are taken back"
+            self._seats.append((seat, hold_id))
+            memory.hold_of[seat] = now
+        if not returned.blocked:
+            memory.seating.show(returned.seats)
+            memory.seats_free += len(returned.seats)
+            for area, quantity in returned.areas:
+                self._move_places(area, quantity)
+            memory.waiting.came_free(returned.seats, returned.areas)
+        if returned.counted:
+            quantity = len(returned.seats) + sum([places for _, places in returned.areas])
+            counted = memory.count_by_buyer.get(returned.buyer, 0)
+            assert counted >= quantity, "an order counts until it is taken back"
+            self._count(Hold(returned.buyer, returned.seats, returned.areas, 0), -1)
 
     def set_policy(self, policy: Policy, *, extend: bool = True) -> None:
         """Take a new policy; on resume every hold that ran at the pause gets the lost time back."""

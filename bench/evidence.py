@@ -41,6 +41,37 @@ class HoldOp(Struct):
     answered_ns: int = 0
     state: str = ""
     error: str = ""
+    ends_ms: int = 0
+    """Of an extension: the end that the client knew."""
+    seats: list[str] = []
+    """Of a release of some: what is given back, and how many the hold had as the client knew it."""
+    areas: dict[str, int] = {}
+    quantity: int = 0
+    answer: HoldAnswer | None = None
+    """Of an extension or a release of some: how the hold was then told to be."""
+
+    @property
+    def gives_some(self) -> bool:
+        """Whether it names what is given back."""
+        return bool(self.seats or self.areas)
+
+
+class HoldAnswer(Struct):
+    """A hold that lives on, as its holder was answered. `seats` and `areas` where some was given back."""
+
+    expires_at: int
+    """Milliseconds."""
+    seats: list[str] | None = None
+    areas: dict[str, int] | None = None
+
+
+class Leaving(Struct):
+    """A client leaves the waiting list, and the answer: none while `answered_ns` is 0."""
+
+    request_id: str
+    sent_ns: int
+    answered_ns: int = 0
+    error: str = ""
 
 
 class Seen(Struct):
@@ -52,6 +83,14 @@ class Seen(Struct):
     strange: list[bytes] = field(default_factory=list)
     """Decision frames for requests that this client never sent."""
     stayed: bool = True
+    offers: list[bytes] = field(default_factory=list)
+    """`offer` frames, as they came."""
+    waiting: list[bytes] = field(default_factory=list)
+    """`waiting` frames, each that said something else than the one before."""
+    leaves: list[Leaving] = field(default_factory=list)
+    looked_ns: int = 0
+    """When it asked for the last time what of its own is on the waiting list; the last of `waiting` is no
+    older. 0: it never asked."""
 
 
 class Batch(NamedTuple):
@@ -140,6 +179,8 @@ class Truth(Struct):
     batches: list[Batch] = field(default_factory=list)
     cursor_batch_no: int = 0
     cursor_arrival: str = "0-0"
+    waiting: list[tuple[int, str, str, str]] = field(default_factory=list)
+    """(wait id, buyer, request id, state)"""
     facts: list[tuple[str, int | None]] = field(default_factory=list)
     """(kind, hold) of facts the allocator has not consumed yet; `released_some` where some stays"""
     tour: TourSeen | None = None

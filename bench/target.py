@@ -82,6 +82,7 @@ def make_event(
     gate: bool = False,
     hold_ttl_seconds: int = 480,
     seats_per_buyer_max: int = 8,
+    offer_ttl_seconds: int = 600,
     state: EventState = EventState.OPEN,
 ) -> StageEvent:
     """An event of a plan, or of `seats` seats in a theatre of its own."""
@@ -98,6 +99,7 @@ def make_event(
             hold_ttl_seconds=hold_ttl_seconds,
             seats_per_buyer_max=seats_per_buyer_max,
             fast_gate=gate,
+            offer_ttl_seconds=offer_ttl_seconds,
         )
         if state is not EventState.DRAFT:
             events.set_state(connection, slug, state)

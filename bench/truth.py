@@ -37,9 +37,11 @@ SELECT tour.id, tour.seats_per_buyer_max FROM tour JOIN event ON event.tour_id =
 """
 ON_ALL_DATES = """
 SELECT buyer, sum(quantity)::int FROM hold JOIN event ON event.id = hold.event_id
- WHERE event.tour_id = %s AND hold.state IN ('active', 'paid') GROUP BY buyer ORDER BY buyer
+ WHERE event.tour_id = %s AND hold.state IN ('active', 'paid') AND hold.kind = 'buyer'
+ GROUP BY buyer ORDER BY buyer
 """
 CURSOR = "SELECT batch_no, arrival FROM event_cursor WHERE event_id = %s"
+WAITING = "SELECT wait_id, buyer, request_id, state FROM waiting WHERE event_id = %s ORDER BY wait_id"
 FACTS = """
 SELECT CASE WHEN kind = 'released' AND body IS NOT NULL THEN 'released_some' ELSE kind END, hold_id
   FROM fact WHERE event_id = %s ORDER BY id
@@ -75,6 +77,7 @@ def read_truth(connection: psycopg.Connection[Any], slug: str) -> Truth:
             batches=[Batch(*row) for row in rows(BATCHES)],
             cursor_batch_no=cursor[0][0] if cursor else 0,
             cursor_arrival=cursor[0][1] if cursor else "0-0",
+            waiting=[(wait_id, buyer, key, state) for wait_id, buyer, key, state in rows(WAITING)],
             facts=[(kind, hold) for kind, hold in rows(FACTS)],
             tour=tour,
         )

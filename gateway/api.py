@@ -36,6 +36,8 @@ from gateway.runtime import Runtime, running
 from gateway.settings import Settings
 from store import lookups
 from store.errors import NotFound, OnsaleError, Unavailable
+from store.event_prices import EventPrices
+from store.prices import of_categories
 from store.words import EventState
 
 log = logging.getLogger("onsale.gateway")
@@ -96,6 +98,15 @@ async def show_seats(request: Request, event: Slug) -> Response:
     """The seat map now: one letter a seat in plan order, places free of each area."""
     body = (await _runtime(request).events.get(event)).seats_json()
     return Response(body, headers={"Cache-Control": "no-store"}, media_type="application/json")
+
+
+@router.get("/events/{event}/prices")
+async def show_prices(request: Request, event: Slug) -> Response:
+    """What a seat or place of each category costs: its price, fee, tax, and what is paid in all."""
+    runtime = await _runtime(request).events.get(event)
+    plan, terms = runtime.plan, runtime.row.price_terms
+    prices = EventPrices(plan.currency, terms, of_categories(plan.categories, terms))
+    return json_response(prices, headers={"Cache-Control": "no-store"})
 
 
 class Watched:

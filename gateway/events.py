@@ -270,6 +270,7 @@ def public(row: EventRow) -> dict[str, object]:
         "extensions_max": row.extensions_max,
         "extension_seconds": row.extension_seconds,
         "offer_ttl_seconds": row.offer_ttl_seconds,
+        "prices": row.price_terms,
         "limits": row.limits,
         "tour": row.tour,
     }

@@ -20,9 +20,12 @@ from gateway.holders import ChangedHold
 from gateway.problems import PROBLEM_TYPE
 from gateway.waiters import WaitingList
 from store.audit import Audit
+from store.event_prices import EventPrices
 from store.events import Event
 from store.overview import Overview
 from store.plan import Plan
+from store.prices import PriceTerms
+from store.sales import Order
 from store.tours import Date, Tour
 from store.waiting_overview import WaitingOverview
 from store.words import EventState, Outcome
@@ -62,6 +65,7 @@ class PublicEvent(Struct):
     extensions_max: int
     extension_seconds: int
     offer_ttl_seconds: int
+    prices: PriceTerms
     limits: dict[str, int]
     tour: PublicTour | None
 
@@ -199,6 +203,9 @@ CALLS: dict[tuple[str, str], Call] = {
     ("get", "/v1/events/{event}/plan"): Call(
         {200: ("The plan.", Plan), 304: ("You have it.", None)}, (400, 404, 503)
     ),
+    ("get", "/v1/events/{event}/prices"): Call(
+        {200: ("What each category costs.", EventPrices)}, (400, 404, 503)
+    ),
     ("get", "/v1/events/{event}/seats"): Call({200: ("The seat map.", SeatMap)}, (400, 404, 503)),
     ("post", "/v1/events/{event}/requests"): Call(
         {
@@ -263,6 +270,18 @@ CALLS: dict[tuple[str, str], Call] = {
     ),
     ("get", "/v1/operator/events/{event}/audit"): Call(
         {200: ("Newest first.", AuditRows)}, (400, 404, 503), "operator"
+    ),
+    ("post", "/v1/operator/events/{event}/sales"): Call(
+        {200: ("The order.", Order)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("post", "/v1/operator/events/{event}/orders/{hold}/return"): Call(
+        {200: ("What is left of it.", Order)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/prices"): Call(
+        {200: ("What each category costs.", EventPrices)}, (404, 503), "operator"
+    ),
+    ("put", "/v1/operator/events/{event}/prices"): Call(
+        {200: ("What each category costs now.", EventPrices)}, (400, 404, 409, 413, 503), "operator"
     ),
     **{
         ("post", f"/v1/operator/events/{{event}}/{word}"): Call(

@@ -4,7 +4,7 @@ One query finds the entries and places of all of them. It is asked every few sec
 looks also waits, and soon after news: a decision to wait, an offer, somebody leaving. News may be lost, so
 nothing depends on them: every few seconds is soon enough. Now and then those who look and do not wait are
 asked about too, for what they did at another gateway. Whoever has the same entries at the same places as
-told before is not told again.
+told before is not told again, unless the list is longer or shorter by a tenth.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ class _Looks(Struct):
     clients: set[Client]
     told: list[tuple[int, int | None]] | None = None
     """Entries and places as they were told last."""
+    of: int = 0
+    """And how many waited."""
     waits: bool = False
 
 
@@ -175,7 +177,7 @@ class Waiters:
     async def _tell(self, line: waiting.Line) -> None:
         written = 0
         for buyer, entries in line.entries.items():
-            for client in self._to_be_told(buyer, entries):
+            for client in self._to_be_told(buyer, entries, line.of):
                 client.write(_frame(line.of, entries))
                 written += 1
                 if written % SLICE == 0:
@@ -184,14 +186,15 @@ class Waiters:
             if buyer in line.entries and not answer.done():
                 answer.set_result(_list(line.of, line.entries[buyer]))
 
-    def _to_be_told(self, buyer: str, entries: Collection[Entry]) -> Iterable[Client]:
+    def _to_be_told(self, buyer: str, entries: Collection[Entry], of: int) -> Iterable[Client]:
         looks = self._looks.get(buyer)
         if looks is None:
             return ()
         seen = [(entry.wait_id, entry.place) for entry in entries]
         looks.waits = any(place is not None for _, place in seen)
-        before, looks.told = looks.told, seen
-        if before != seen:
+        longer = looks.waits and abs(of - looks.of) * 10 > looks.of
+        if looks.told != seen or longer:
+            looks.told, looks.of = seen, of
             return list(looks.clients)
         return [client for client in looks.clients if (buyer, client) in self._new]
 

@@ -152,11 +152,11 @@ def release_hold(conn: Conn, event_id: int, plan: Plan, hold_id: int, said: Said
         assert gone.rowcount == len(seats), "a held seat has exactly one hold_seat row"
         conn.execute(holds.FREE_PLACES, values)
         conn.execute(INSERT_FACT, values | {"kind": FactKind.RELEASED.value, "body": None})
-        had = _named(plan, seats, [(area, count) for area, count in places])
+        had = named(plan, seats, [(area, count) for area, count in places])
         audit.write(conn, event_id, said, {"change": "release", "hold": str(hold_id), "buyer": buyer, **had})
         return HoldState.RELEASED
 
-    return _in_transaction(conn, attempt)
+    return in_transaction(conn, attempt)
 
 
 def _over(conn: Conn, values: Mapping[str, object]) -> HoldState:
@@ -178,30 +178,39 @@ def _turn(
     said: Said,
 ) -> Audit:
     """`block`, or with `kind` UNBLOCKED the other way."""
-    blocks = _numbers(plan, seats, areas)
+    blocks = numbers(plan, seats, areas)
     blocked = kind is FactKind.BLOCKED
-    was, becomes = (SeatState.AVAILABLE, SeatState.BLOCKED)[:: 1 if blocked else -1]
+    was = SeatState.AVAILABLE if blocked else SeatState.BLOCKED
     values: dict[str, object] = {"event": event_id, "who": said.who}
-    values |= {"was": was.value, "becomes": becomes.value}
-    values["seats"], values["areas"] = list(blocks.seats), [area for area, _ in blocks.areas]
-    values["quantities"] = [places if blocked else -places for _, places in blocks.areas]
-    values |= {"kind": kind.value, "hold": None, "body": msgspec.json.encode(blocks).decode()}
+    values |= {"seats": list(blocks.seats), "areas": [area for area, _ in blocks.areas]}
 
     def attempt() -> Audit:
         _refuse_seats(plan, conn.execute(LOCK_SEATS, values).fetchall(), blocks, was)
         _refuse_places(plan, conn.execute(LOCK_AREAS, values).fetchall(), blocks, kind)
-        turned = conn.execute(TURN_SEATS, values)
-        assert turned.rowcount == len(blocks.seats), "the seats are locked and were looked at"
-        moved = conn.execute(MOVE_PLACES, values)
-        assert moved.rowcount == len(blocks.areas), "the areas are locked and were looked at"
-        conn.execute(INSERT_FACT, values)
-        change = {"change": "block" if blocked else "unblock", **_named(plan, blocks.seats, blocks.areas)}
+        turn(conn, values, blocks, kind)
+        change = {"change": "block" if blocked else "unblock", **named(plan, blocks.seats, blocks.areas)}
         return audit.write(conn, event_id, said, change)
 
-    return _in_transaction(conn, attempt)
+    return in_transaction(conn, attempt)
 
 
-def _numbers(plan: Plan, seats: Sequence[str], areas: Mapping[str, int]) -> Blocks:
+def turn(conn: Conn, values: Mapping[str, object], blocks: Blocks, kind: FactKind) -> None:
+    """Block or unblock what is locked and was looked at, and tell the allocator. `values`: event, who."""
+    blocked = kind is FactKind.BLOCKED
+    was, becomes = (SeatState.AVAILABLE, SeatState.BLOCKED)[:: 1 if blocked else -1]
+    given: dict[str, object] = {"event": values["event"], "who": values["who"]}
+    given |= {"was": was.value, "becomes": becomes.value, "seats": list(blocks.seats)}
+    given["areas"] = [area for area, _ in blocks.areas]
+    given["quantities"] = [places if blocked else -places for _, places in blocks.areas]
+    turned = conn.execute(TURN_SEATS, given)
+    assert turned.rowcount == len(blocks.seats), "the seats are locked and were looked at"
+    moved = conn.execute(MOVE_PLACES, given)
+    assert moved.rowcount == len(blocks.areas), "the areas are locked and were looked at"
+    body = msgspec.json.encode(blocks).decode()
+    conn.execute(INSERT_FACT, given | {"kind": kind.value, "hold": None, "body": body})
+
+
+def numbers(plan: Plan, seats: Sequence[str], areas: Mapping[str, int]) -> Blocks:
     """What is named, by number; raises `BadRequest`, `NotFound`."""
     if not seats and not areas:
         raise BadRequest("nothing_asked", "Name at least one seat or area.")
@@ -212,11 +221,11 @@ def _numbers(plan: Plan, seats: Sequence[str], areas: Mapping[str, int]) -> Bloc
     seat_numbers = {seat.guid: number for number, seat in enumerate(plan.seats)}
     unknown = [guid for guid in seats if guid not in seat_numbers]
     if unknown:
-        raise NotFound("unknown_seat", f"The plan has no {_some(unknown)}. Nothing was changed.")
+        raise NotFound("unknown_seat", f"The plan has no {some(unknown)}. Nothing was changed.")
     area_numbers = {area.guid: number for number, area in enumerate(plan.areas)}
     unknown = [guid for guid in areas if guid not in area_numbers]
     if unknown:
-        raise NotFound("unknown_area", f"The plan has no area {_some(unknown)}. Nothing was changed.")
+        raise NotFound("unknown_area", f"The plan has no area {some(unknown)}. Nothing was changed.")
     for guid, places in areas.items():
         if places < 1:
             raise BadRequest("invalid_places", f"Of {guid} name at least one place, not {places}.")
@@ -231,7 +240,7 @@ def _refuse_seats(plan: Plan, found: Sequence[Any], blocks: Blocks, was: SeatSta
     wrong = [row for row in found if row[1] != was]
     if not wrong:
         return
-    told = _some([f"{plan.seats[seat].guid} ({_has(state, hold)})" for seat, state, hold in wrong])
+    told = some([f"{plan.seats[seat].guid} ({_has(state, hold)})" for seat, state, hold in wrong])
     if was is SeatState.BLOCKED:
         raise Conflicted("seats_not_blocked", f"Not blocked: {told}. Nothing was changed; leave these out.")
     advice = "leave these out, or release a hold before you block its seats"
@@ -254,20 +263,23 @@ def _refuse_places(plan: Plan, found: Sequence[Any], blocks: Blocks, kind: FactK
             raise Conflicted("places_not_blocked", story)
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """The first few of these names, and how many more there are."""
     more = len(names) - TOLD_MAX
     told = ", ".join([name[:NAME_TOLD_MAX] for name in names[:TOLD_MAX]])
     return told + (f" and {more} more" if more > 0 else "")
 
 
-def _named(plan: Plan, seats: Sequence[int], areas: Sequence[tuple[int, int]]) -> dict[str, object]:
+def named(plan: Plan, seats: Sequence[int], areas: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Seats and places in the plan's names, as `audit` keeps them."""
     return {
         "seats": [plan.seats[seat].guid for seat in seats],
         "areas": {plan.areas[area].guid: places for area, places in areas},
     }
 
 
-def _in_transaction(conn: Conn, attempt: Callable[[], T]) -> T:
+def in_transaction(conn: Conn, attempt: Callable[[], T]) -> T:
+    """What `attempt` returns, true; tried again where Postgres says it may be. Raises `Unavailable`."""
     for tries in range(1, TRIES_MAX + 1):
         try:
             with conn.transaction():

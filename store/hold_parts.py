@@ -100,6 +100,8 @@ async def release_some(
             await _free(connection, values, named)
         elif now.state is HoldState.PAID:
             raise Conflicted("hold_paid", "This hold is bought; an order is refunded, not released.")
+        elif now.state is HoldState.REFUNDED:
+            holds.must_run(now)
         elif now.state is HoldState.ACTIVE and (of is None or now.quantity == of):
             if now.quantity != named.quantity:
                 raise _not_in_hold()

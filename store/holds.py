@@ -188,6 +188,8 @@ async def confirm(
                 return state
             if state is HoldState.RELEASED:
                 raise Conflicted("hold_released", "This hold was given back. Ask for the seats again.")
+            if state is HoldState.REFUNDED:
+                raise _refunded()
             raise Conflicted("hold_expired", "This hold ran out. Ask for the seats again.")
         seats = await _lock(connection, values, quantity, numbers)
         sold = await connection.execute(SELL_SEATS, values | {"seats": seats})
@@ -214,6 +216,8 @@ async def release(
             state = await _state(connection, values)
             if state is HoldState.PAID:
                 raise Conflicted("hold_paid", "This hold is bought; an order is refunded, not released.")
+            if state is HoldState.REFUNDED:
+                raise _refunded()
             return state
         await free_all(connection, values, quantity, numbers)
         return HoldState.RELEASED
@@ -271,13 +275,19 @@ async def look(connection: Conn, values: Mapping[str, object]) -> HoldNow:
 
 
 def must_run(now: HoldNow) -> None:
-    """Raises `Conflicted` (hold_expired, hold_released, hold_paid) for a hold that is over."""
+    """Raises `Conflicted` (hold_expired, hold_released, hold_paid, hold_refunded) for a hold that is over."""
     if now.state is HoldState.PAID:
         raise Conflicted("hold_paid", "This hold is bought already.")
+    if now.state is HoldState.REFUNDED:
+        raise _refunded()
     if now.state is HoldState.RELEASED:
         raise Conflicted("hold_released", "This hold was given back. Ask for the seats again.")
     if now.state is HoldState.EXPIRED or not now.runs:
         raise Conflicted("hold_expired", "This hold ran out. Ask for the seats again.")
+
+
+def _refunded() -> Conflicted:
+    return Conflicted("hold_refunded", "The organiser took this order back. Ask for the seats again.")
 
 
 async def _quantity(connection: Conn, statement: str, values: Mapping[str, object]) -> int | None:

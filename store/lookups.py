@@ -16,6 +16,7 @@ from msgspec import Struct
 from psycopg_pool import AsyncConnectionPool
 
 from store.errors import NotFound
+from store.prices import PriceTerms
 from store.wire import decision_frame
 from store.words import Arrival, EventState, Micros
 
@@ -64,6 +65,7 @@ class EventRow(Struct, frozen=True):
     limits: dict[str, int]
     """Category → most seats and places of it one buyer may have."""
     tour: TourRow | None
+    price_terms: PriceTerms = PriceTerms()
 
 
 class Decided(Struct, frozen=True):
@@ -165,8 +167,11 @@ SELECT asked.buyer, asked.request_id, found.input, found.arrival, found.outcome,
 _EVENT = """
 SELECT event.id, event.slug, event.name, venue_id, state, hold_ttl_seconds, event.seats_per_buyer_max,
        fast_gate, (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds,
-       offer_ttl_seconds, limits, tour.slug, tour.name, tour.seats_per_buyer_max
+       offer_ttl_seconds, limits,
+       tour.slug, tour.name, tour.seats_per_buyer_max,
+       fee_minor, fee_basis_points, tax_basis_points, tax_included
   FROM event LEFT JOIN tour ON tour.id = event.tour_id
+       LEFT JOIN event_price ON event_price.event_id = event.id
 """
 READ_EVENT = _EVENT + " WHERE event.slug = %s"
 LIST_EVENTS = _EVENT + f" ORDER BY event.id DESC LIMIT {EVENTS_MAX}"
@@ -249,9 +254,10 @@ async def events(connection: Conn) -> list[EventRow]:
 
 
 def _event(row: tuple[Any, ...]) -> EventRow:
-    number, slug, name, venue_id, state, *rest = row[:-3]
-    tour = None if row[-3] is None else TourRow(*row[-3:])
-    return EventRow(number, slug, name, venue_id, EventState(state), *[*rest, tour])
+    number, slug, name, venue_id, state, *rest = row
+    tour = None if rest[-7] is None else TourRow(*rest[-7:-4])
+    terms = PriceTerms() if rest[-1] is None else PriceTerms(*rest[-4:])
+    return EventRow(number, slug, name, venue_id, EventState(state), *[*rest[:-7], tour, terms])
 
 
 async def plan_text(connection: Conn, venue_id: int) -> tuple[bytes, str]:

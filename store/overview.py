@@ -7,6 +7,8 @@ from datetime import datetime
 from msgspec import Struct
 from psycopg.rows import tuple_row
 
+from store import event_prices
+from store.event_prices import EventPrices
 from store.events import Conn, Event, get_event
 from store.words import Outcome, SeatState
 
@@ -66,6 +68,7 @@ class Overview(Struct, frozen=True):
     areas: list[Places]
     requests: dict[Outcome, int]
     progress: Progress
+    prices: EventPrices
 
 
 def read_overview(conn: Conn, slug: str) -> Overview:
@@ -80,5 +83,6 @@ def read_overview(conn: Conn, slug: str) -> Overview:
         requests = dict.fromkeys(Outcome, 0)
         requests.update({Outcome(outcome): count for outcome, count in cursor.execute(_REQUESTS, values)})
         progress = cursor.execute(_CURSOR, values).fetchone()
+        prices = event_prices.read(conn, event.id)
     assert progress is not None, "every event has a cursor and a lease"
-    return Overview(event, seats, areas, requests, Progress(*progress))
+    return Overview(event, seats, areas, requests, Progress(*progress), prices)

@@ -4,8 +4,9 @@ Promises the allocator builds on:
 - a seat's number is its index in `plan.seats`; a category's, section's and area's likewise;
 - the seats of a block have consecutive numbers, in the order in which people sit beside each other;
 - blocks follow each other without gap or overlap, so every seat is in exactly one;
-- blocks stand best first: by the mean distance of their row's seats to the focal point (the stage);
-  equal distances (to a millionth) by section, then by the row's first appearance, then left to right.
+- blocks stand best first: by the rank that the organiser gave to their row, 1 before 2, where ranks were
+  given; of equal ranks, or where none were, by the mean distance of the row's seats to the focal point (the
+  stage); equal distances (to a millionth) by section, then by the row's first appearance, then left to right.
 
 A block ends at the end of a row, where the category changes, and at an aisle: a step to the next
 seat of more than `AISLE_RATIO` times the row's usual pitch. Coordinates are plan units, x to the
@@ -34,6 +35,7 @@ AREAS_MAX = 200
 AREA_CAPACITY_MAX = 5_000_000
 GUID_LENGTH_MAX = 64
 NAME_LENGTH_MAX = 100
+RANK_MAX = 100_000
 LABEL_LENGTH_MAX = 32
 AISLE_RATIO = 1.75
 # A row with fewer steps than this cannot tell its own pitch from an aisle; its section helps.
@@ -166,8 +168,11 @@ def number(
     focal: tuple[float, float],
     size: tuple[float, float],
     rows: Sequence[int] | None = None,
+    ranks: Sequence[int] | None = None,
 ) -> Plan:
     """Orders seats and cuts them into blocks by the rules at the top of this module. Does not `check`.
+
+    With `ranks`, each seat has the rank that was given to its row: the same for all of a row.
 
     `seats` come in any order. Seats of one section and row label are one row, unless `rows` gives
     each seat the number of the physical row it is in. Within a row, physical order is left to right
@@ -179,13 +184,15 @@ def number(
         for seat in seats
     ]
     by_row: dict[object, list[Seat]] = {}
+    rank_of: dict[str, int] = {}
     for index, seat in enumerate(tidy):
         key: object = (seat.section, seat.row) if rows is None else (seat.section, rows[index])
         by_row.setdefault(key, []).append(seat)
+        rank_of[seat.guid] = ranks[index] if ranks is not None else 0
     ordered = [_in_physical_order(row) for row in by_row.values()]
     pitches = _section_pitches(ordered)
     # sorted() is stable, so equal rows of one section stay in their order of appearance
-    ranked = sorted(ordered, key=lambda row: (_distance(row, focal), row[0].section))
+    ranked = sorted(ordered, key=lambda row: (rank_of[row[0].guid], _distance(row, focal), row[0].section))
     numbered: list[Seat] = []
     blocks: list[Block] = []
     for row in ranked:

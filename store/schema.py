@@ -29,6 +29,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSON, JSONB
 
+from store.words import OPERATORS_HOLDS
+
 metadata = MetaData()
 
 
@@ -108,6 +110,20 @@ tour_buyer = Table(
     comment="a row to lock for each buyer a batch of one of the tour's events decides about",
 )
 
+event_price = Table(
+    "event_price",
+    metadata,
+    Column("event_id", Integer, primary_key=True, autoincrement=False),
+    Column("fee_minor", BigInteger, nullable=False),
+    Column("fee_basis_points", Integer, nullable=False),
+    Column("tax_basis_points", Integer, nullable=False),
+    Column("tax_included", Boolean, nullable=False),
+    CheckConstraint("fee_minor BETWEEN 0 AND 1000000000", name="event_price_fee"),
+    CheckConstraint("fee_basis_points BETWEEN 0 AND 10000", name="event_price_fee_part"),
+    CheckConstraint("tax_basis_points BETWEEN 0 AND 10000", name="event_price_tax"),
+    comment="fees and tax of an event that has any; see store.prices",
+)
+
 seat = Table(
     "seat",
     metadata,
@@ -152,9 +168,12 @@ hold = Table(
         server_default="0",
         comment="how often its holder extended it",
     ),
+    Column("kind", Text, nullable=False, server_default="buyer", comment="buyer, or how an operator sold it"),
     Column("tour_id", Integer, nullable=True, comment="the event's tour, if it is a date of one"),
-    CheckConstraint(_one_of("state", "active", "paid", "released", "expired"), name="hold_state"),
-    CheckConstraint("(state = 'paid') = (paid_at IS NOT NULL)", name="hold_paid_when"),
+    CheckConstraint(_one_of("state", "active", "paid", "released", "expired", "refunded"), name="hold_state"),
+    CheckConstraint("(state IN ('paid', 'refunded')) = (paid_at IS NOT NULL)", name="hold_paid_when"),
+    CheckConstraint(_one_of("kind", "buyer", "complimentary", "box_office"), name="hold_kind"),
+    CheckConstraint(f"(kind = 'buyer') = (hold_id < {OPERATORS_HOLDS})", name="hold_numbered_by_kind"),
     CheckConstraint("quantity > 0", name="hold_not_empty"),
     CheckConstraint("extensions >= 0", name="hold_extensions"),
     postgresql_with={"fillfactor": "80"},
@@ -221,7 +240,18 @@ fact = Table(
     Column("hold_id", BigInteger, nullable=True),
     Column("body", JSON, nullable=True),
     CheckConstraint(
-        _one_of("kind", "paid", "released", "policy", "blocked", "unblocked", "extended", "left"),
+        _one_of(
+            "kind",
+            "paid",
+            "released",
+            "policy",
+            "blocked",
+            "unblocked",
+            "extended",
+            "left",
+            "sold",
+            "returned",
+        ),
         name="fact_kind",
     ),
     comment="changes the allocator has not consumed yet",

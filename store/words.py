@@ -41,6 +41,8 @@ WAITING_MAX = 200_000
 """Most requests on an event's waiting list."""
 BATCH_SIZE_MAX = 4096
 """Most requests one transaction decides; positions must stay below 2**16 (see `HoldId`)."""
+OPERATORS_HOLDS = 1 << 59
+"""From here on ids are of what operators sold, numbered one after the other; decisions' are below."""
 
 
 class EventState(StrEnum):
@@ -61,12 +63,22 @@ class SeatState(StrEnum):
 
 
 class HoldState(StrEnum):
-    """`active → paid / released / expired`; a paid hold is an order."""
+    """`active → paid / released / expired`, `paid → refunded`; a paid hold is an order."""
 
     ACTIVE = "active"
     PAID = "paid"
     RELEASED = "released"
     EXPIRED = "expired"
+    REFUNDED = "refunded"
+    """An order that was taken back whole."""
+
+
+class HoldKind(StrEnum):
+    """Who gave a hold: the allocator to a buyer who asked, or an operator by hand."""
+
+    BUYER = "buyer"
+    COMPLIMENTARY = "complimentary"
+    BOX_OFFICE = "box_office"
 
 
 class Outcome(StrEnum):
@@ -105,6 +117,10 @@ class FactKind(StrEnum):
     """A hold ends later; carries an `Extended`."""
     LEFT = "left"
     """A buyer left the waiting list; carries a `Left`."""
+    SOLD = "sold"
+    """An operator sold blocked seats and places as an order; carries a `Sold`."""
+    RETURNED = "returned"
+    """An operator took an order back, or some of it; carries a `Returned`."""
     ELSEWHERE = "elsewhere"
     """What a batch read of the tour's other dates: buyer → seats and places they have there, where there are
     any. Never a row of the fact table: the batch that reads it writes it into the ledger."""
@@ -223,6 +239,33 @@ class Left(Struct, frozen=True):
 class GivenBack(Struct, frozen=True, omit_defaults=True):
     """The body of a `released` fact that leaves some of the hold: what was freed, by number of the plan."""
 
+    seats: tuple[int, ...] = ()
+    areas: tuple[tuple[int, int], ...] = ()
+    """(area number, places)"""
+
+
+class Sold(Struct, frozen=True):
+    """The body of a `sold` fact: what was blocked and is an order of this buyer now, by number of the plan.
+
+    It does not count towards the buyer's limit: an operator decided it.
+    """
+
+    buyer: str
+    request_id: str
+    kind: HoldKind
+    seats: tuple[int, ...] = ()
+    areas: tuple[tuple[int, int], ...] = ()
+    """(area number, places)"""
+
+
+class Returned(Struct, frozen=True):
+    """The body of a `returned` fact: what an order has no longer, by number of the plan."""
+
+    buyer: str
+    counted: bool
+    """It counted towards the buyer's limit: the buyer had asked for it."""
+    blocked: bool
+    """It is off sale now; else it is free."""
     seats: tuple[int, ...] = ()
     areas: tuple[tuple[int, int], ...] = ()
     """(area number, places)"""

@@ -189,7 +189,7 @@ def _hold_ops(client: Seen, owners: dict[int, str], states: dict[int, str]) -> I
                 f"{client.buyer} sent {op.op} for hold {op.hold} of {owner} and was answered {op.state!r}."
             )
             yield Finding("foreign_hold", story)
-        elif op.state == changed.get(op.op) and states[hold_id] != op.state:
+        elif op.state == changed.get(op.op) and states[hold_id] not in (op.state, "refunded"):
             story = f"{client.buyer} was told hold {op.hold} is {op.state}; the table says {states[hold_id]}."
             yield Finding("unexplained", story)
 

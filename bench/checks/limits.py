@@ -63,7 +63,7 @@ class _Limits:
             self._policy = body
         elif row.outcome == "elsewhere":
             self._elsewhere = (row.batch_no, body)
-        elif row.outcome == "released" and body is not None and hold in self._holds:
+        elif row.outcome in ("released", "returned") and body is not None and hold in self._holds:
             things = self._holds[hold][1]
             things.subtract([("seat", self._guids[seat]) for seat in body.get("seats", ())])
             things.subtract({("area", self._areas[area]): count for area, count in body.get("areas", ())})

@@ -56,7 +56,9 @@ def _refused_though_free(truth: Truth, walk: Walk, losses: Sequence[Loss]) -> It
             (seat, winner)
             for seat in refusal.seats
             for winner in got.get(seat, ())
-            if winner.at > row.at and arrival_order(winner.arrival) > arrival_order(row.arrival)
+            if winner.arrival  # what an operator sold has none
+            and winner.at > row.at
+            and arrival_order(winner.arrival) > arrival_order(row.arrival)
         ]
         names = ", ".join(truth.plan.seats[seat].guid for seat in refusal.seats) or "standing places"
         if later:
@@ -88,6 +90,8 @@ def _overtaken(
             result = read_frame(f'{{"result":{row.result}}}'.encode()).result
             for guid in result.get("taken", ()):
                 for winner in got.get(numbers.get(guid, -1), ()):
+                    if not winner.arrival:
+                        continue
                     end = walk.lives[winner.hold_id].end_of(numbers[guid])
                     had_it = winner.at < row.at and (end is None or end > row.at)
                     if had_it and arrival_order(winner.arrival) > arrival_order(row.arrival):

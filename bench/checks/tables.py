@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from bench.checks.walk import Walk, told
 from bench.evidence import Finding, Truth
+from store.words import OPERATORS_HOLDS
 
 LIVE = ("active", "paid")
 
@@ -72,7 +73,7 @@ def _holds(truth: Truth, walk: Walk) -> Iterator[Finding]:
     by_request: dict[tuple[str, str], int] = {}
     for hold in truth.holds:
         key = (hold.buyer, hold.request_id)
-        if key in by_request:
+        if key in by_request and hold.hold_id < OPERATORS_HOLDS:  # who sells by hand may sell the same again
             both = f"{by_request[key]} and {hold.hold_id}"
             story = f"{hold.buyer}'s request {hold.request_id} has two holds, {both}."
             yield Finding("doubled", story)
@@ -82,6 +83,8 @@ def _holds(truth: Truth, walk: Walk) -> Iterator[Finding]:
             story = f"Hold {hold.hold_id} of {hold.buyer} counts {hold.quantity} and keeps {found}."
             yield Finding("inconsistent", story)
         life = walk.lives.get(hold.hold_id)
+        if life is None and pending.get(hold.hold_id) in ("sold", "returned"):
+            continue  # the ledger has it when the fact is consumed
         if life is None:
             story = (
                 f"Hold {hold.hold_id} of {hold.buyer} ({hold.state}) is in the table; no ledger row gave it."
@@ -92,7 +95,9 @@ def _holds(truth: Truth, walk: Walk) -> Iterator[Finding]:
             whose = f"{hold.buyer}'s ({hold.request_id})"
             story = f"Hold {hold.hold_id} is {whose} in the table; {told(life.row)} got it."
             yield Finding("foreign_hold", story)
-        ended = life.end is not None or pending.get(hold.hold_id) in ("released", "refunded")
+        if pending.get(hold.hold_id) == "returned":
+            continue  # whole or in part: the ledger has it when the fact is consumed
+        ended = life.end is not None or pending.get(hold.hold_id) == "released"
         if ended == (hold.state in LIVE):
             says = f"ended ({life.ending or 'fact not consumed yet'})" if ended else "lives"
             story = (
@@ -133,7 +138,7 @@ def _areas(truth: Truth) -> Iterator[Finding]:
 
 def _blocked(truth: Truth, walk: Walk) -> Iterator[Finding]:
     """What is off sale is what operators blocked, by the ledger."""
-    if any(kind in ("blocked", "unblocked") for kind, _ in truth.facts):
+    if any(kind in ("blocked", "unblocked", "sold", "returned") for kind, _ in truth.facts):
         return  # the tables are ahead of the ledger until these are consumed
     for seat_no, state, _ in truth.seats:
         if (state == "blocked") != (seat_no in walk.blocked):

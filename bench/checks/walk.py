@@ -11,9 +11,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.checks.waiting import ListWalk, what
 from bench.evidence import Finding, LedgerRow, Truth, read_json
 
-ENDS_A_HOLD = frozenset({"released", "refunded", "expired"})
+ENDS_A_HOLD = frozenset({"released", "expired"})
 """Outcomes of fact and expiry rows after which the hold's seats are free."""
 
 
@@ -71,6 +72,8 @@ class Walker:
         self._truth = truth
         self._area_free = [area.capacity for area in truth.plan.areas]
         self._frees = 0
+        self._owned: Counter[str] = Counter()
+        self.list = ListWalk(self._owned, told)
         self._nothing_since: dict[str, int] = {}
 
     def run(self) -> Walk:
@@ -79,13 +82,27 @@ class Walker:
             if row.kind == "request":
                 self.walk.by_key.setdefault((row.buyer, row.request_id), []).append(row)
                 if row.outcome == "held":
+                    self.list.given(row, what(row))
                     self._give(row)
-                elif row.outcome in ("taken", "sold_out"):
+                elif row.outcome in ("taken", "sold_out", "waitlisted"):
                     self._refuse(row)
+                if row.outcome == "waitlisted":
+                    self.list.put(row)
+            elif row.kind == "offer":
+                self._give(self.list.offer(row))
+            elif row.outcome == "left":
+                self.list.leave(row)
+            elif row.outcome == "policy":
+                self.list.policy(row)
             elif row.outcome in ("blocked", "unblocked"):
                 self._block(row)
+            elif row.outcome == "sold":
+                self._sell(row)
+            elif row.outcome == "returned":
+                self._take_back(row)
             else:
                 self._end_or_pay(row)
+        self.walk.findings += [*self.list.findings, *self.list.could_have(self._free_for)]
         return self.walk
 
     def _block(self, row: LedgerRow) -> None:
@@ -109,6 +126,45 @@ class Walker:
                 story = f"{at} {places} places in {self._truth.plan.areas[area].guid}: more than there were."
                 self.walk.findings.append(Finding("unexplained", story))
         self._frees += not block
+
+    def _sell(self, row: LedgerRow) -> None:
+        """An operator sold what was blocked: an order from this row on, in nobody's way."""
+        fact = read_json(row.input)
+        hold_id, body = int(fact["hold"]), fact["body"]
+        row = row._replace(buyer=body["buyer"], request_id=body["request_id"])
+        seats, areas = tuple(body["seats"]), tuple((area, places) for area, places in body["areas"])
+        if hold_id in self.walk.lives:
+            self.walk.findings.append(Finding("doubled", f"{told(row)} sold hold {hold_id} a second time."))
+        for seat in seats:
+            if seat not in self.walk.blocked:
+                story = f"{told(row)} sold seat {self.guids[seat]}, which was not off sale."
+                self.walk.findings.append(Finding("unexplained", story))
+            self.walk.blocked.discard(seat)
+            self.walk.holder[seat] = hold_id
+        for area, places in areas:
+            self.walk.places_blocked[area] -= places
+            if self.walk.places_blocked[area] < 0:
+                name = self._truth.plan.areas[area].guid
+                story = f"{told(row)} sold {places} places in {name}: more than were off sale."
+                self.walk.findings.append(Finding("unexplained", story))
+        self.walk.lives[hold_id] = Life(hold_id, row, seats, areas, paid=True)
+
+    def _take_back(self, row: LedgerRow) -> None:
+        """An operator took an order back, or some of it; it is free, or stays off sale."""
+        fact = read_json(row.input)
+        life, body = self.walk.lives.get(int(fact["hold"])), fact["body"]
+        if life is None or life.end is not None or not life.paid:
+            story = f"Batch {row.batch_no} position {row.position} took back hold {fact['hold']}, no order."
+            self.walk.findings.append(Finding("unexplained", story))
+            return
+        self._give_back(row, life, body)
+        if not life.areas and all(seat in life.given_back for seat in life.seats):
+            life.end, life.ending = row.at, "returned"
+        if body["blocked"]:
+            self.walk.blocked.update(body["seats"])
+            for area, places in body["areas"]:
+                self._area_free[area] -= places
+                self.walk.places_blocked[area] += places
 
     def _give(self, row: LedgerRow) -> None:
         result = read_json(row.result)
@@ -143,6 +199,7 @@ class Walker:
                 story = f"{told(row)} gave {quantity} places in {name}: {over} over its capacity."
                 self.walk.findings.append(Finding("oversold", story))
         self.walk.lives[row.hold_id] = Life(row.hold_id, row, seats, areas)
+        self._owned[row.buyer] += len(seats) + sum(quantity for _, quantity in areas)
 
     def _end_or_pay(self, row: LedgerRow) -> None:
         named = read_json(row.input).get("hold")
@@ -165,11 +222,13 @@ class Walker:
             return
         life.end, life.ending = row.at, ending
         self._frees += 1
+        self._owned[life.row.buyer] -= len(life.seats) - len(life.given_back)
         for seat in life.seats:
             if self.walk.holder.get(seat) == life.hold_id:
                 del self.walk.holder[seat]
         for area, quantity in life.areas:
             self._area_free[area] += quantity
+            self._owned[life.row.buyer] -= quantity
 
     def _give_back(self, row: LedgerRow, life: Life, part: dict[str, Any]) -> None:
         """Some of a hold, which lives on with the rest."""
@@ -181,6 +240,7 @@ class Walker:
                 continue
             del self.walk.holder[seat]
             life.given_back[seat] = row.at
+            self._owned[life.row.buyer] -= 1
         left = dict(life.areas)
         for area, quantity in part.get("areas", ()):
             if left.get(area, 0) < quantity:
@@ -189,6 +249,7 @@ class Walker:
                 continue
             left[area] -= quantity
             self._area_free[area] += quantity
+            self._owned[life.row.buyer] -= quantity
         life.areas = tuple((area, quantity) for area, quantity in left.items() if quantity)
 
     def _refuse(self, row: LedgerRow) -> None:

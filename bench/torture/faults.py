@@ -113,6 +113,12 @@ def _pause_event(stage: Stage, _name: str) -> Heal:
     return lambda: stage.set_state(EventState.OPEN)
 
 
+def _block_seats(stage: Stage, _name: str) -> Heal:
+    """House seats, out of what is free just then."""
+    blocked = stage.block_seats()
+    return lambda: stage.unblock_seats(blocked)
+
+
 _DIRECT: dict[Kind, Callable[[Stage, str], Heal]] = {
     Kind.KILL_POSTGRES: _kill_engine,
     Kind.KILL_VALKEY: _kill_engine,
@@ -123,6 +129,7 @@ _DIRECT: dict[Kind, Callable[[Stage, str], Heal]] = {
     Kind.FREEZE_POSTGRES: _freeze_engine,
     Kind.FREEZE_VALKEY: _freeze_engine,
     Kind.PAUSE_EVENT: _pause_event,
+    Kind.BLOCK_SEATS: _block_seats,
 }
 
 _CUTS: dict[Kind, tuple[str, Callable[[Link], None]]] = {

@@ -97,7 +97,7 @@ def buyers_of(orders: FleetOrders, shared: Shared) -> list[Buyer]:
     for number, (buyer, token) in enumerate(orders.http, start=len(orders.sockets)):
 
         def by_http(seen: Seen, chance: random.Random, token: str = token) -> Carrier:
-            return HttpCarrier(token, orders.event, orders.urls, chance, shared)
+            return HttpCarrier(seen, token, orders.event, orders.urls, chance, shared)
 
         add(number, buyer, by_http)
     return made

@@ -6,14 +6,17 @@ import asyncio
 import http.client
 import random
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
-from bench.evidence import Ask, HoldOp
-from bench.torture.buyer import ASK_AGAIN_CODES, ASK_AGAIN_SECONDS, Shared
+from bench.evidence import Ask, HoldAnswer, HoldOp, Leaving, Seen
+from bench.torture.buyer import ASK_AGAIN_CODES, ASK_AGAIN_SECONDS, Offer, Shared
+from bench.torture.offers import Offers
+from bench.torture.socket_carrier import said_of
 
 ANSWER_SECONDS_MAX = 12.0
 WAIT_MS = 2_000
@@ -32,6 +35,9 @@ class Body(msgspec.Struct):
     code: str = ""
     arrival: str | None = None
     state: str = ""
+    expires_at: int = 0
+    seats: list[str] | None = None
+    areas: dict[str, int] | None = None
 
 
 _decode = msgspec.json.Decoder(Body).decode
@@ -41,8 +47,15 @@ class HttpCarrier:
     """See `Carrier`."""
 
     def __init__(
-        self, token: str, event: str, urls: Sequence[str], chance: random.Random, shared: Shared
+        self,
+        seen: Seen,
+        token: str,
+        event: str,
+        urls: Sequence[str],
+        chance: random.Random,
+        shared: Shared,
     ) -> None:
+        self._offers = Offers(seen)
         self._token = token
         self._path = f"/v1/events/{event}"
         self._hosts = [urlsplit(url).netloc for url in urls]
@@ -50,6 +63,10 @@ class HttpCarrier:
         self._shared = shared
         self._connection: http.client.HTTPConnection | None = None
         self._busy = asyncio.Lock()
+
+    @property
+    def offers(self) -> deque[Offer]:
+        return self._offers.new
 
     async def ask(self, ask: Ask) -> None:
         while True:
@@ -69,12 +86,34 @@ class HttpCarrier:
 
     async def change(self, op: HoldOp) -> None:
         while True:
-            reply = await self._call("POST", f"{self._path}/holds/{op.hold}/{op.op}")
+            said = said_of(op)
+            head = {"Content-Type": "application/json"} if said else {}
+            content = msgspec.json.encode(said) if said else b""
+            reply = await self._call("POST", f"{self._path}/holds/{op.hold}/{op.op}", content, head)
             if self._is_final(reply, None):
                 body = _decode(reply.body)
                 op.answered_ns, op.error = time.monotonic_ns(), body.code
                 op.state = body.state if reply.status == 200 else ""
+                if op.state == "active":
+                    op.answer = HoldAnswer(body.expires_at, body.seats, body.areas)
                 return
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+    async def leave(self, leaving: Leaving) -> None:
+        while True:
+            reply = await self._call("POST", f"{self._path}/waiting/{leaving.request_id}/leave")
+            if self._is_final(reply, None):
+                leaving.answered_ns, leaving.error = time.monotonic_ns(), _code(reply)
+                return
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+    async def look(self) -> None:
+        while True:
+            reply = await self._call("GET", f"{self._path}/waiting")
+            if reply.status == 200:
+                self._offers.looked(reply.body)
+                return
+            self._is_final(reply, None)  # counts the error
             await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from msgspec import Struct, field
 
-from bench.evidence import Finding, Seen, Truth
+from bench.evidence import Finding, LedgerRow, Seen, Truth, read_json
 from bench.target import examine
 from bench.torture.buyer import held
 from bench.torture.faults import losses
@@ -16,6 +16,10 @@ from bench.torture.rounds import Played
 
 STALLED_SECONDS = 15.0
 """Nothing decided for so long after the last healing is a finding."""
+
+
+USES = ("offers", "waitlisted", "left", "moves", "extensions", "parts_released")
+"""What buyers do besides asking and buying: a torture without one of these says nothing about it."""
 
 
 class RoundResult(Struct):
@@ -32,6 +36,8 @@ class RoundResult(Struct):
     epochs: int = 0
     late: int = 0
     """Requests the stream lost that were overtaken, or asked anew, because who waited was gone as well."""
+    used: Counter[str] = field(default_factory=Counter)
+    """How often each of `USES` took place."""
     gap_seconds: float = 0.0
     """The longest time without a decision, under load."""
     gap_fault: str = ""
@@ -54,6 +60,7 @@ def judge_round(database_url: str, played: Played) -> RoundResult:
         decisions=len(requests),
         outcomes=Counter(row.outcome for row in requests),
         epochs=len({batch.epoch for batch in truth.batches}),
+        used=Counter(use for row in truth.ledger if (use := used_in(row))),
         errors=saw.errors,
     )
     findings += played.noticed
@@ -65,6 +72,20 @@ def judge_round(database_url: str, played: Played) -> RoundResult:
     result.late = sum(finding.kind == "late" for finding in judged)
     result.findings = list(dict.fromkeys(findings))
     return result
+
+
+def used_in(row: LedgerRow) -> str:
+    """Which of `USES` a row of the ledger is, or an empty text."""
+    if row.kind == "offer":
+        return "offers"
+    if row.kind == "request":
+        if row.outcome == "waitlisted":
+            return "waitlisted"
+        return "moves" if row.outcome == "held" and "moved" in read_json(row.result) else ""
+    if row.kind != "fact":
+        return ""
+    some = row.outcome == "released" and read_json(row.input).get("body") is not None
+    return "parts_released" if some else {"left": "left", "extended": "extensions"}.get(row.outcome, "")
 
 
 def troubles(played: Played) -> list[Finding]:
@@ -89,7 +110,9 @@ def own_holds_denied(seen: list[Seen]) -> list[Finding]:
     found = []
     mine: dict[str, set[str]] = {}
     for one in seen:
-        mine.setdefault(one.buyer, set()).update(hold for ask in one.asks if (hold := held(ask)))
+        holds = mine.setdefault(one.buyer, set())
+        holds.update(hold for ask in one.asks if (hold := held(ask)))
+        holds.update(str(read_json(frame)["result"]["hold"]) for frame in one.offers)
     for one in seen:
         for op in one.hold_ops:
             if op.error == "hold_not_found" and op.hold in mine[one.buyer]:

@@ -53,13 +53,16 @@ class EventKind(Struct, frozen=True):
     seats_per_buyer_max: int
     gate: bool
     habits: Habits = Habits()
+    extensions_max: int = 2
+    extension_seconds: int = 1
+    offer_ttl_seconds: int = 1
 
 
 KINDS = (
     EventKind(600, 200, 3, 1000, False),
-    EventKind(300, 100, 90, 200, True, Habits(release_share=0.9)),
+    EventKind(300, 100, 90, 200, True, Habits(release_share=0.9), offer_ttl_seconds=90),
     EventKind(40, 20, 1, 8, False, Habits(release_share=0.3, confirm_share=0.002)),
-    EventKind(1200, 400, 2, 1000, True, Habits(release_share=0.4, confirm_share=0.1)),
+    EventKind(1200, 400, 2, 1000, True, Habits(release_share=0.4, confirm_share=0.1), 0),
 )
 
 
@@ -174,6 +177,9 @@ def make_event(database_url: str, slug: str, kind: EventKind) -> StageEvent:
             hold_ttl_seconds=kind.hold_ttl_seconds,
             seats_per_buyer_max=kind.seats_per_buyer_max,
             fast_gate=kind.gate,
+            extensions_max=kind.extensions_max,
+            extension_seconds=kind.extension_seconds,
+            offer_ttl_seconds=kind.offer_ttl_seconds,
         )
         events.set_state(conn, slug, EventState.OPEN)
     return StageEvent(event_id, slug, plan)

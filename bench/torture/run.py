@@ -15,12 +15,16 @@ from msgspec import Struct, field
 
 from bench.checker import KINDS as LAWS
 from bench.torture import schedule
-from bench.torture.judging import RoundResult, judge_round
+from bench.torture.judging import USES, RoundResult, judge_round
 from bench.torture.rounds import play
 from bench.torture.stage import Stage, stage
 
 ROUND_SECONDS = 24.0
 """Of faults; with settling and judging a round takes about ten more."""
+
+
+USED_MINUTES = 1.5
+"""After so long everything that buyers do has been done; two minutes are rounds of about 35 seconds."""
 
 
 class FoundIn(Struct, frozen=True):
@@ -59,6 +63,12 @@ class Result(Struct):
     """No law broken: the stream was lost with a request in it, who waited for it was cut off or killed at
     the same time, and so it was overtaken by somebody who arrived later, or asked anew."""
     takeovers: int = 0
+    offers: int = 0
+    waitlisted: int = 0
+    left: int = 0
+    moves: int = 0
+    extensions: int = 0
+    parts_released: int = 0
     longest_gap_seconds: float = 0.0
     longest_gap_fault: str = ""
     outcomes: dict[str, int] = field(default_factory=dict)
@@ -67,7 +77,12 @@ class Result(Struct):
 
     @property
     def passed(self) -> bool:
-        return not self.findings and self.decisions > 0
+        return not self.findings and self.decisions > 0 and not self.never
+
+    @property
+    def never(self) -> list[str]:
+        """What should have taken place in a run of this length, and did not."""
+        return [use for use in USES if not getattr(self, use)] if self.minutes >= USED_MINUTES else []
 
     def as_json(self) -> dict[str, Any]:
         built: dict[str, Any] = msgspec.to_builtins(self)
@@ -107,11 +122,13 @@ def summed_up(seed: int, minutes: float, rounds: Sequence[tuple[RoundResult, str
     outcomes: Counter[str] = Counter()
     errors: Counter[str] = Counter()
     found: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     for judged, logs in rounds:
         kinds += judged.faults_by_kind
         outcomes += judged.outcomes
         errors.update(judged.errors)
         found.update(finding.kind for finding in judged.findings)
+        used += judged.used
         result.decisions += judged.decisions
         result.late += judged.late
         result.takeovers += max(0, judged.epochs - 1)
@@ -124,6 +141,8 @@ def summed_up(seed: int, minutes: float, rounds: Sequence[tuple[RoundResult, str
     result.faults_by_kind, result.outcomes, result.errors = (
         dict(sorted(counted.items())) for counted in (kinds, outcomes, errors)
     )
+    for use in USES:
+        setattr(result, use, used[use])
     for law in (*(law for law in LAWS if law != "late"), "replay"):
         setattr(result, law, found.pop(law, 0))
     result.other = found.total()

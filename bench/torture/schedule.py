@@ -62,6 +62,7 @@ class Kind(StrEnum):
     PART_POSTGRES = "part from postgres"
     PART_VALKEY = "part from valkey"
     PAUSE_EVENT = "pause event"
+    BLOCK_SEATS = "block seats"
 
 
 class Card(NamedTuple):
@@ -103,6 +104,7 @@ DECK: dict[Kind, Card] = {
     Kind.PART_POSTGRES: Card(Group.CUT, 1, (0.5, 3.5), CLIENTS),
     Kind.PART_VALKEY: Card(Group.CUT, 1, (0.5, 3.5), CLIENTS),
     Kind.PAUSE_EVENT: Card(Group.OPERATOR, 2, (0.2, 2.0), ("event",)),
+    Kind.BLOCK_SEATS: Card(Group.OPERATOR, 2, (0.1, 1.5), ("seats",)),
 }
 
 LOSES_THE_STREAM = frozenset({Kind.WIPE_VALKEY, Kind.FLUSH_VALKEY})
@@ -116,13 +118,15 @@ ONE_OF_EACH = (
     Kind.FREEZE_OWNER_LONG,
     Kind.RESTART_POSTGRES,
     Kind.PAUSE_EVENT,
+    Kind.BLOCK_SEATS,
     Kind.STOP_OWNER,
 )
 """A kind of every group, those first that break most."""
 
 
 class Fault(Struct, frozen=True):
-    """One thing that breaks. `target` is a process, an engine, `owner`, `standby`, `everyone` or `event`."""
+    """One thing that breaks. `target` is a process, an engine, `owner`, `standby`, `everyone`, `event`
+    or `seats`."""
 
     kind: Kind
     target: str

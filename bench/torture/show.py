@@ -7,6 +7,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from bench.torture.judging import USES
 from bench.torture.run import Result
 
 FINDINGS_SHOWN = 20
@@ -35,6 +36,7 @@ def torture_panel(result: Result) -> RenderableType:
     )
     rows.add_row("decisions", f"{result.decisions:,}", _counted(result.outcomes))
     rows.add_row("takeovers", f"{result.takeovers:,}", "")
+    rows.add_row("offers", f"{result.offers:,}", _counted({use: getattr(result, use) for use in USES[1:]}))
     rows.add_row(
         "late", f"{result.late:,}", "overtaken or asked anew: the stream was lost, and who waited cut off"
     )
@@ -53,6 +55,7 @@ def _verdict(result: Result) -> RenderableType:
     if result.passed:
         return Text("✓ every law kept: ledger replayed, tables and clients agree", style="green")
     lines = [Text("✗ nothing was decided", style="red")] if not result.decisions else []
+    lines += [Text(f"✗ never happened: {use}", style="red") for use in result.never]
     told: set[int] = set()
     for finding in result.findings[:FINDINGS_SHOWN]:
         lines.append(Text(f"✗ round {finding.round}, {finding.kind}: {finding.story}", style="red"))

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 
 import msgspec
 from picows import WSFrame, WSListener, WSMsgType, WSTransport, ws_connect
 
 from bench.client import TEXT, Head, decode_head
-from bench.evidence import Ask, HoldOp, Seen
-from bench.torture.buyer import ASK_AGAIN_CODES, ASK_AGAIN_SECONDS, Shared
+from bench.evidence import Ask, HoldAnswer, HoldOp, Leaving, Seen
+from bench.torture.buyer import ASK_AGAIN_CODES, ASK_AGAIN_SECONDS, Offer, Shared
+from bench.torture.offers import Offers
 
 CONNECT_SECONDS_MAX = 3.0
 WELCOME_SECONDS_MAX = 5.0
@@ -28,6 +29,21 @@ class Said(msgspec.Struct, eq=False):
     heard: asyncio.Future[str]
     ask: Ask | None = None
     op: HoldOp | None = None
+    leaving: Leaving | None = None
+
+
+class Living(msgspec.Struct):
+    """A `hold` frame of a hold that lives on. Who extended it or gave some back is told `extensions_left`."""
+
+    expires_at: int = 0
+    extensions_left: int | None = None
+    seats: list[str] | None = None
+    areas: dict[str, int] | None = None
+
+
+_decode_living = msgspec.json.Decoder(Living).decode
+LEAVING_CODES = frozenset({"offered", "not_waiting"})
+"""Errors that only who leaves the waiting list is answered."""
 
 
 class SocketCarrier:
@@ -55,6 +71,11 @@ class SocketCarrier:
         self._connecting = asyncio.Lock()
         self._asks: dict[str, list[Ask]] = defaultdict(list)
         self._waiting: dict[str, list[Said]] = defaultdict(list)
+        self._offers = Offers(seen)
+
+    @property
+    def offers(self) -> deque[Offer]:
+        return self._offers.new
 
     async def ask(self, ask: Ask) -> None:
         if not ask.sent_ns:
@@ -79,8 +100,23 @@ class SocketCarrier:
     async def change(self, op: HoldOp) -> None:
         while True:
             line = await self._connected()
-            frame: dict[str, object] = {"type": op.op, "hold": op.hold}
+            frame: dict[str, object] = {"type": op.op, "hold": op.hold, **said_of(op)}
             if await self._heard(line, f"hold {op.hold}", frame, Said(_future(), op=op)) == "answered":
+                return
+
+    async def leave(self, leaving: Leaving) -> None:
+        request_id = leaving.request_id
+        while True:
+            line = await self._connected()
+            frame: dict[str, object] = {"type": "leave", "id": request_id}
+            said = Said(_future(), leaving=leaving)
+            if await self._heard(line, f"leave {request_id}", frame, said) == "answered":
+                return
+
+    async def look(self) -> None:
+        while True:
+            line = await self._connected()
+            if await self._heard(line, "waiting", {"type": "waiting"}, Said(_future())) == "answered":
                 return
 
     async def close(self) -> None:
@@ -148,7 +184,15 @@ class SocketCarrier:
         elif head.type == "welcome":
             line.welcome.set()
         elif head.type == "hold" or head.hold:
-            self._changed(head, now)
+            self._changed(head, payload, now)
+        elif head.type == "offer":
+            self._offers.offered(payload)
+        elif head.type == "waiting":
+            self._offers.looked(payload)
+            for said in list(self._waiting["waiting"]):
+                _tell(said, "answered")
+        elif head.type == "left":
+            self._left(head, now)
         elif head.type in ("error", "unknown"):
             self._refused(head, now)
 
@@ -162,20 +206,37 @@ class SocketCarrier:
         for said in waiting[:1]:
             _tell(said, "answered")
 
-    def _changed(self, head: Head, now: int) -> None:
-        if head.state == "active":  # it ends soon: no answer to a release or a payment
-            return
+    def _changed(self, head: Head, payload: bytes, now: int) -> None:
+        living = _decode_living(payload) if head.state == "active" else None
+        if living is not None and living.extensions_left is None:
+            return  # it ends soon, or is there instead of another: no answer
         for said in self._waiting.get(f"hold {head.hold}", ())[:1]:
             assert said.op is not None, "a hold's key is no request's"
             if head.code in ASK_AGAIN_CODES:
                 _tell(said, "again")
                 return
+            if living is not None:
+                if (said.op.op == "extend") == (living.seats is not None) or said.op.op == "confirm":
+                    return  # what the buyer's other device did
+                said.op.answer = HoldAnswer(living.expires_at, living.seats, living.areas)
             said.op.answered_ns, said.op.state, said.op.error = now, head.state, head.code
+            _tell(said, "answered")
+
+    def _left(self, head: Head, now: int) -> None:
+        for said in self._waiting.get(f"leave {head.id}", ())[:1]:
+            assert said.leaving is not None, "a key for leaving is no request's"
+            if head.code in ASK_AGAIN_CODES:
+                _tell(said, "again")
+                return
+            said.leaving.answered_ns, said.leaving.error = now, head.code
             _tell(said, "answered")
 
     def _refused(self, head: Head, now: int) -> None:
         code = head.code or head.type
         self._shared.errors[code] += 1
+        if code in LEAVING_CODES or (code in ASK_AGAIN_CODES and not self._waiting.get(head.id)):
+            self._left(head, now)
+            return
         for said in self._waiting.get(head.id, ())[:1]:
             if said.ask is not None:
                 said.ask.errors.append((now, code))
@@ -222,6 +283,15 @@ class Line(WSListener):
         self.welcome.set()
         for said in self.waiting:
             _tell(said, "lost")
+
+
+def said_of(op: HoldOp) -> dict[str, object]:
+    """What a change of a hold says besides which hold it is, over a socket and over HTTP."""
+    if op.op == "extend":
+        return {"expires_at": op.ends_ms}
+    if op.gives_some:
+        return {"seats": op.seats, "areas": op.areas, "quantity": op.quantity}
+    return {}
 
 
 def _future() -> asyncio.Future[str]:

@@ -7,9 +7,10 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 import psycopg
 
@@ -17,8 +18,9 @@ from bench.evidence import Finding
 from bench.torture.proxy import Link, Relay
 from onsale.engines.session import engines
 from onsale.processes import NotReady, Stack
-from store import events, migrate
-from store.errors import Unavailable
+from store import blocks, events, migrate
+from store.audit import Said
+from store.errors import Conflicted, Unavailable
 from store.words import EventState
 
 GATEWAYS = 2
@@ -29,6 +31,12 @@ STAYS_SECONDS = 0.3
 LOOK_SECONDS_MAX = 1
 OPERATOR_SECONDS_MAX = 30.0
 OPERATOR_PAUSE_SECONDS = 0.1
+BLOCKED_SEATS = 4
+SAID = Said("torture", "house seats")
+T = TypeVar("T")
+FREE_SEATS = """
+SELECT seat_no FROM seat WHERE event_id = %s AND state = 'available' ORDER BY random() LIMIT %s
+"""
 OWNERS = """
 SELECT worker FROM lease JOIN event ON event.id = lease.event_id
  WHERE owner IS NOT NULL AND state = 'open'
@@ -105,13 +113,45 @@ class Stage:
 
     def set_state(self, state: EventState) -> None:
         """What an operator would do with the event on sale, and again while Postgres is away."""
+
+        def once(conn: psycopg.Connection[Any]) -> None:
+            if events.get_event(conn, self.slug).state is not state:
+                events.set_state(conn, self.slug, state)
+
+        self._operator(once)
+
+    def block_seats(self) -> list[str]:
+        """Takes up to `BLOCKED_SEATS` seats that are free just now off sale; those that it took."""
+
+        def once(conn: psycopg.Connection[Any]) -> list[str]:
+            event_id, plan = blocks.event_and_plan(conn, self.slug)
+            free = [number for (number,) in conn.execute(FREE_SEATS, (event_id, BLOCKED_SEATS)).fetchall()]
+            names = [plan.seats[number].guid for number in free]
+            with contextlib.suppress(Conflicted):  # a buyer was faster
+                if names:
+                    blocks.block(conn, event_id, plan, names, {}, SAID)
+                return names
+            return []
+
+        return self._operator(once)
+
+    def unblock_seats(self, names: list[str]) -> None:
+        """Puts seats on sale again that this operator blocked."""
+
+        def once(conn: psycopg.Connection[Any]) -> None:
+            event_id, plan = blocks.event_and_plan(conn, self.slug)
+            with contextlib.suppress(Conflicted):  # done before, and the answer was lost
+                blocks.unblock(conn, event_id, plan, names, {}, SAID)
+
+        if names:
+            self._operator(once)
+
+    def _operator(self, once: Callable[[psycopg.Connection[Any]], T]) -> T:
         give_up_at = time.monotonic() + OPERATOR_SECONDS_MAX
         while True:
             try:
                 with psycopg.connect(self.database_url, connect_timeout=LOOK_SECONDS_MAX + 1) as conn:
-                    if events.get_event(conn, self.slug).state is not state:
-                        events.set_state(conn, self.slug, state)
-                    return
+                    return once(conn)
             except (psycopg.OperationalError, Unavailable):
                 if time.monotonic() > give_up_at:
                     raise

@@ -4,11 +4,12 @@ stand.
 
 from fastapi import APIRouter
 
-from gateway.operators import routes, seats, tours
+from gateway.operators import routes, sales, seats, tours
 
 router = APIRouter()
 router.include_router(routes.router)
 router.include_router(seats.router)
+router.include_router(sales.router)
 router.include_router(tours.router)
 
 __all__ = ["router"]

@@ -35,26 +35,26 @@ AUDIT_ROWS = 100
 """Of a page, unless asked for."""
 
 # Told in the description; checked by `store.audit` and `store.blocks`, for all who change seats.
-_Who = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": audit.WHO_LENGTH_MAX})]
-_Why = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": audit.WHY_LENGTH_MAX})]
-_Seats = Annotated[list[str], Meta(extra_json_schema={"maxItems": blocks.SEATS_MAX, "uniqueItems": True})]
-_Places = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
+Who = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": audit.WHO_LENGTH_MAX})]
+Why = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": audit.WHY_LENGTH_MAX})]
+Named = Annotated[list[str], Meta(extra_json_schema={"maxItems": blocks.SEATS_MAX, "uniqueItems": True})]
+Places = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 
 
 class Reason(Struct, frozen=True, forbid_unknown_fields=True):
     """Who changes something, and why."""
 
-    who: _Who
-    why: _Why
+    who: Who
+    why: Why
 
 
 class SeatsChange(Struct, frozen=True, forbid_unknown_fields=True):
     """Seats by guid, and standing places by area; all or nothing."""
 
-    who: _Who
-    why: _Why
-    seats: _Seats = []
-    areas: dict[str, _Places] = {}
+    who: Who
+    why: Why
+    seats: Named = []
+    areas: dict[str, Places] = {}
 
 
 router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])

@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from onsale.commands import event_sales as sales
 from onsale.commands import event_seats as seats
 from onsale.commands import event_view as view
 from onsale.commands.plainly import print_json, print_plainly, told_plainly, with_engines
@@ -25,8 +26,8 @@ from store.words import Arrival, EventState
 app = typer.Typer(
     no_args_is_help=True,
     help=(
-        "Events: create, set, open, pause, resume, close, show, waiting, list; "
-        "their seats: block, unblock, release-hold."
+        "Events: create, set, open, pause, resume, close, show, waiting, list; prices; "
+        "their seats: block, unblock, release-hold, sell, return."
     ),
 )
 
@@ -243,4 +244,7 @@ def _say(event: events.Event, as_json: bool, sentence: str) -> None:
 app.command("block")(seats.block)
 app.command("unblock")(seats.unblock)
 app.command("release-hold")(seats.release_hold)
+app.command("sell")(sales.sell)
+app.command("return")(sales.take_back)
+app.command("prices")(sales.prices)
 app.command("audit")(seats.read_audit)

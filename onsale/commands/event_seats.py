@@ -114,7 +114,7 @@ def _turn(
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
         said = audit.said(name_of(who), why)
         event_id, plan = blocks.event_and_plan(conn, slug)
-        changed = change(conn, event_id, plan, seats or [], _places(areas or []), said)
+        changed = change(conn, event_id, plan, seats or [], places_of(areas or []), said)
         wake(urls.redis_url, slug)
         if as_json:
             print_json(changed)
@@ -123,7 +123,7 @@ def _turn(
 
 
 def name_of(who: str | None) -> str:
-    """Who is meant: as said, or whoever works on this machine."""
+    """Who is said to make a change: as given, or who is logged in here."""
     if who is not None:
         return who
     try:
@@ -132,7 +132,8 @@ def name_of(who: str | None) -> str:
         return ""  # nobody of a name; `audit.said` asks for one
 
 
-def _places(written: list[str]) -> dict[str, int]:
+def places_of(written: list[str]) -> dict[str, int]:
+    """`floor=20` of each `--area`; raises `BadRequest`."""
     places: dict[str, int] = {}
     for one in written:
         area, _, count = one.rpartition("=")

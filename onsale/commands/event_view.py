@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
 from store.audit import Audit
+from store.event_prices import EventPrices
 from store.events import Event
 from store.overview import Overview, Progress
 from store.plan import Plan
+from store.prices import PriceTerms
+from store.sales import Order
 from store.stream.wake import LAG_COUNT_MAX
+from store.venues.reading import amount_shown
 from store.waiting_overview import WaitingOverview, in_words
 from store.words import EventState, SeatState
 
@@ -59,14 +64,44 @@ def audited(rows: list[Audit]) -> RenderableType:
 def what_of(row: Audit) -> str:
     """`block A-1, A-2 and floor 5`; long lists are cut."""
     what = row.what
+    if what["change"] == "prices":
+        return f"prices: {_terms(PriceTerms(**{name: what[name] for name in PriceTerms.__struct_fields__}))}"
     if "tour" in what:
         return f"{what['change']} {what['tour']}"
-    parts = [", ".join(what["seats"][:SEATS_TOLD_MAX])] if what["seats"] else []
-    if len(what["seats"]) > SEATS_TOLD_MAX:
-        parts[0] += f" and {len(what['seats']) - SEATS_TOLD_MAX} more seats"
-    parts += [f"{area} {places:,}" for area, places in what["areas"].items()]
-    told = f"{what['change']} {' and '.join(parts)}"
+    told = f"{what['change']} {_named(what['seats'], what['areas'])}"
+    if what["change"] == "sell":
+        return f"{told} (order {what['hold']} of {what['buyer']}, {what['as']})"
     return f"{told} (hold {what['hold']} of {what['buyer']})" if "hold" in what else told
+
+
+def priced(prices: EventPrices) -> RenderableType:
+    """What a seat of each category costs, and by which terms."""
+    table = Table("category", box=None)
+    for heading in ("price", "fee", "tax", "in all"):
+        table.add_column(heading, justify="right")
+    for one in prices.categories:
+        parts = (one.price_minor, one.fee_minor, one.tax_minor, one.total_minor)
+        table.add_row(one.category, *[amount_shown(part, prices.currency) for part in parts])
+    return Group(_terms(prices.terms, prices.currency), "", table)
+
+
+def _terms(terms: PriceTerms, currency: str = "") -> str:
+    each = amount_shown(terms.fee_minor, currency) if currency else f"{terms.fee_minor:,} (smallest unit)"
+    where = "in the prices" if terms.tax_included else "on top"
+    part, tax = terms.fee_basis_points / 100, terms.tax_basis_points / 100
+    return f"Fee of each seat {each} and {part:g} % of the price; tax {tax:g} %, {where}."
+
+
+def named(order: Order) -> str:
+    """The seats and places of an order; long lists are cut."""
+    return _named(order.seats, order.areas)
+
+
+def _named(seats: Sequence[str], areas: Mapping[str, int]) -> str:
+    parts = [", ".join(seats[:SEATS_TOLD_MAX])] if seats else []
+    if len(seats) > SEATS_TOLD_MAX:
+        parts[0] += f" and {len(seats) - SEATS_TOLD_MAX} more seats"
+    return " and ".join(parts + [f"{area} {places:,}" for area, places in areas.items()])
 
 
 def _moment(when: datetime) -> str:
@@ -77,7 +112,8 @@ def overview(told: Overview, undecided: int | None) -> RenderableType:
     """One event: its state, its seats, its areas, its requests, who decides."""
     event = told.event
     head = f"{event.name} ({event.slug}) is {event.state}{_sold_out(told)}\n{terms(event)}"
-    return Group(head, "", _places(told), "", _requests(told), "", _progress(told.progress, undecided))
+    progress = _progress(told.progress, undecided)
+    return Group(head, "", _places(told), "", priced(told.prices), "", _requests(told), "", progress)
 
 
 def terms(event: Event) -> str:

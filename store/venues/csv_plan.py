@@ -7,6 +7,8 @@ The first line names the columns, in any order, separated by comma, semicolon or
   empty, `width` and `height` may be given;
 - `price`: an amount such as `49.90` or `49,90`. Needed once per category, unless the options give it; where
   it is repeated it must be the same;
+- `rank`: which rows are best, 1 before 2. Needed once for every row, or for none: then rows nearer to the
+  stage are better, as they are among rows of equal rank;
 - `x, y`: for every line or for none; without them `layout` draws a tidy plan;
 - `accessible, companion`: yes or no (also true/false, 1/0, x); empty is no.
 
@@ -26,7 +28,7 @@ from store.venues.checks import PlanError, refuse_unless
 from store.venues.reading import Terms, amount_minor, as_colour, as_text, refuse_unknown_prices
 
 NEEDED = ("guid", "section", "row", "number", "category")
-OPTIONAL = ("price", "x", "y", "accessible", "companion", "capacity", "width", "height")
+OPTIONAL = ("price", "rank", "x", "y", "accessible", "companion", "capacity", "width", "height")
 _YES = frozenset({"yes", "true", "1", "x"})
 _NO = frozenset({"", "no", "false", "0"})
 _DECIMAL = re.compile(r"-?\d{1,12}([.,]\d{1,9})?")
@@ -74,6 +76,9 @@ class _Reading:
     guids: dict[str, str] = field(default_factory=dict)
     seats: list[Seat] = field(default_factory=list)
     areas: list[Area] = field(default_factory=list)
+    ranks: dict[tuple[int, str], tuple[int, str]] = field(default_factory=dict)
+    """(section, row) → (its rank, where it was given first)"""
+    first_of_row: dict[tuple[int, str], _Line] = field(default_factory=dict)
 
 
 def read_csv(raw: bytes, *, name: str, terms: Terms | None = None) -> Plan:
@@ -103,6 +108,7 @@ def read_csv(raw: bytes, *, name: str, terms: Terms | None = None) -> Plan:
         drawing.areas,
         focal=reading.terms.stage or drawing.focal,
         size=drawing.size,
+        ranks=_ranks(reading),
     )
     plans.check(plan)
     return plan
@@ -169,6 +175,7 @@ def _read_line(reading: _Reading, line: _Line) -> None:
     checks.count(len(reading.sections), line.place("section"), plans.SECTIONS_MAX, "sections")
     x, y = (line.decimal("x"), line.decimal("y")) if reading.placed else (0.0, 0.0)
     accessible, companion = line.flag("accessible"), line.flag("companion")
+    _read_rank(reading, line, section)
     reading.seats.append(
         Seat(line["guid"], section, line["row"], line["number"], category, x, y, accessible, companion)
     )
@@ -176,7 +183,7 @@ def _read_line(reading: _Reading, line: _Line) -> None:
 
 
 def _read_area(reading: _Reading, line: _Line, category: int) -> None:
-    for column in ("row", "number"):
+    for column in ("row", "number", "rank"):
         refuse_unless(
             not line[column], line.place(column), "must be empty: a line with a capacity is a standing area"
         )
@@ -191,6 +198,29 @@ def _read_area(reading: _Reading, line: _Line, category: int) -> None:
     checks.coordinate(width, line.place("width"), 1.0)
     checks.coordinate(height, line.place("height"), 1.0)
     reading.areas.append(Area(line["guid"], line["section"], category, int(written), x, y, width, height))
+
+
+def _read_rank(reading: _Reading, line: _Line, section: int) -> None:
+    row, written = (section, line["row"]), line["rank"]
+    reading.first_of_row.setdefault(row, line)
+    if not written:
+        return
+    readable = written.isascii() and written.isdigit() and len(written) <= 12
+    refuse_unless(readable, line.place("rank"), f"must be a whole number, not {checks.shown(written)}")
+    checks.whole(int(written), line.place("rank"), 1, plans.RANK_MAX)
+    first, where = reading.ranks.setdefault(row, (int(written), f"line {line.number}"))
+    same = f"row {line['row']!r} has another rank in {where}"
+    refuse_unless(first == int(written), line.place("rank"), same)
+
+
+def _ranks(reading: _Reading) -> list[int] | None:
+    """Of each seat's row; None where no row has one."""
+    if not reading.ranks:
+        return None
+    for row, line in reading.first_of_row.items():
+        story = f"row {line['row']!r} of {line['section']!r} has no rank; give one to every row, or to none"
+        refuse_unless(row in reading.ranks, line.place("rank"), story)
+    return [reading.ranks[seat.section, seat.row][0] for seat in reading.seats]
 
 
 def _category(reading: _Reading, line: _Line) -> int:

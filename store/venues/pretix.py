@@ -4,6 +4,8 @@ What the file may contain is in `pretix_file`; here it becomes a plan. Positions
 
 - A zone becomes a section; zones of one name become `Main`, `Main (2)`, …; unnamed ones `Zone 1`, ….
 - A row of the file is one physical row, even where two rows of a zone share a label.
+- A row may have a `rank`, 1 before 2: which rows are best. Every row has one, or none has; without them, and
+  of rows of equal rank, those nearer to the stage are better.
 - pretix has no prices: `Terms` gives them, and 25.00 where it does not.
 - Areas are drawings in pretix. One becomes a standing area only if it is asked for by the text
   written on it (`standing`), with the rectangle around its shape. One whose text says it is the
@@ -16,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from store import plan as plans
-from store.plan import Area, Category, Plan, Seat, Section
+from store.plan import Area, Category, Plan, PlanError, Seat, Section
 from store.venues import checks
 from store.venues.checks import refuse_unless
 from store.venues.pretix_file import PretixArea, PretixFile, PretixSeat, PretixText, PretixZone, parse
@@ -73,6 +75,7 @@ def read_pretix(
         focal=focal,
         size=size,
         rows=rows,
+        ranks=_ranks(file),
     )
     plans.check(plan)
     return plan
@@ -131,6 +134,25 @@ def _seats(file: PretixFile, categories: Mapping[str, int]) -> tuple[list[Seat],
                 rows.append(row_number)
             row_number += 1
     return seats, rows
+
+
+def _ranks(file: PretixFile) -> list[int] | None:
+    """Of each seat's row, in the order of `_seats`; None where no row has one."""
+    placed = [
+        (f"zones[{z}].rows[{r}].rank", row)
+        for z, zone in enumerate(file.zones)
+        for r, row in enumerate(zone.rows)
+    ]
+    if all(row.rank is None for _, row in placed):
+        return None
+    found: list[int] = []
+    for place, row in placed:
+        if row.rank is None:
+            story = f"row {checks.shown(row.row_number)} has no rank; give one to every row, or to none"
+            raise PlanError(place, story)
+        checks.whole(row.rank, place, 1, plans.RANK_MAX)
+        found += [row.rank] * len(row.seats)
+    return found
 
 
 def _seat(

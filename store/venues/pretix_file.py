@@ -75,11 +75,12 @@ class PretixSeat(Struct):
 
 
 class PretixRow(Struct):
-    """Seats that stand together under one label."""
+    """Seats that stand together under one label. `rank` is ours; pretix ignores it."""
 
     row_number: str
     seats: list[PretixSeat]
     position: PretixPoint = field(default_factory=lambda: PretixPoint(0.0, 0.0))
+    rank: int | None = None
 
 
 class PretixZone(Struct):

@@ -92,7 +92,8 @@ class Asked:
 @dataclass(frozen=True)
 class Changed:
     kind: str
-    """paid, released, some (released), extended, blocked, unblocked, left, pause, resume, close, policy"""
+    """paid, released, some (released), extended, blocked, unblocked, sold, returned, left, pause, resume,
+    close, policy"""
     which: int
     value: int
 
@@ -150,6 +151,8 @@ changed: st.SearchStrategy[Changed] = st.builds(
             "blocked",
             "unblocked",
             "left",
+            "sold",
+            "returned",
             *STATES,
         )
     ),

@@ -10,6 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from allocator.loop import BatchLoop
 from allocator.memory import Memory
 from allocator.seating import Seating
 from allocator.truth import PostgresTruth
-from store import audit, blocks, hold_parts, holds
+from store import audit, blocks, hold_parts, holds, sales
 from store.database import connect
 from store.events import create_event, set_state
 from store.invariant import mismatches, read_capacity
@@ -33,7 +34,7 @@ from store.stream.redis_stream import APPEND, RedisArrivals
 from store.stream.redis_stream import connect as connect_stream
 from store.venues.rows import save_venue
 from store.wire import Entry, canonical_want, decode_entry, encode_entry, stream_key
-from store.words import BATCH_SIZE_MAX, Arrival, Best, EventState, HoldId, Want
+from store.words import BATCH_SIZE_MAX, Arrival, Best, EventState, HoldId, HoldKind, Want
 
 SLUG = f"gala-{os.getpid()}"
 """The name of events: each process that runs tests has its own, for channels are the whole server's."""
@@ -300,6 +301,25 @@ class Owner:
         """And puts them on sale again."""
         self._as_operator(blocks.unblock, guids, self._floor(places))
 
+    def sell(self, buyer: str, *guids: str, places: int = 0, reference: str = "") -> int:
+        """An operator sells seats and places of the first area; the order's number."""
+        order = self._as_operator(
+            partial(sales.sell, kind=HoldKind.BOX_OFFICE, reference=reference),
+            guids,
+            self._floor(places),
+            buyer,
+        )
+        return int(order.hold)
+
+    def take_back(self, hold_id: int, *guids: str, places: int = 0, block: bool = False) -> None:
+        """An operator takes an order back, whole or these seats and places of it."""
+        text = "SELECT quantity FROM hold WHERE event_id = %s AND hold_id = %s"
+        has = self.query(text, self.event_id, hold_id)
+        take = partial(
+            sales.take_back, seats=guids, areas=self._floor(places), quantity=has[0][0], block=block
+        )
+        self._as_operator(take, hold_id)
+
     def release_by_hand(self, hold_id: int) -> None:
         """An operator takes a hold from its buyer."""
         self._as_operator(blocks.release_hold, hold_id)
@@ -307,10 +327,10 @@ class Owner:
     def _floor(self, places: int) -> dict[str, int]:
         return {self.memory.layout.plan.areas[0].guid: places} if places else {}
 
-    def _as_operator(self, change: Callable[..., Any], *args: object) -> None:
+    def _as_operator(self, change: Callable[..., Any], *args: object) -> Any:
         said = audit.said("Olga", "for this test")
         with psycopg.connect(self.database_url, autocommit=True) as conn:
-            change(conn, self.event_id, self.memory.layout.plan, *args, said)
+            return change(conn, self.event_id, self.memory.layout.plan, *args, said=said)
 
     def make_holds_old(self) -> None:
         """Every active hold ran out yesterday, in the table and in memory (loaded anew)."""
@@ -410,7 +430,8 @@ LAWS = {
         SELECT buyer, request_id FROM ledger WHERE event_id = %(event)s AND kind = 'request'
            AND outcome <> 'conflict' GROUP BY 1, 2 HAVING count(*) > 1""",
     "every hold was decided, at the place its id says, and every decision to hold has its hold": """
-        SELECT * FROM (SELECT hold_id, buyer, request_id FROM hold WHERE event_id = %(event)s) AS h
+        SELECT * FROM (SELECT hold_id, buyer, request_id FROM hold
+                        WHERE event_id = %(event)s AND kind = 'buyer') AS h
           FULL JOIN (SELECT batch_no << 16 | position AS hold_id, buyer, request_id FROM ledger
                       WHERE event_id = %(event)s AND outcome IN ('held', 'offered'))
                AS l USING (hold_id, buyer, request_id)
@@ -428,11 +449,18 @@ LAWS = {
                        FROM ledger WHERE event_id = %(event)s AND kind = 'offer')
                AS l USING (hold_id, buyer, request_id, wait_id)
          WHERE w.* IS NULL OR l.* IS NULL""",
+    "every operator's sale is in the ledger once, or its fact waits": """
+        SELECT hold_id FROM hold WHERE event_id = %(event)s AND kind <> 'buyer' AND 1 <>
+          (SELECT count(*) FROM ledger AS l WHERE l.event_id = hold.event_id AND outcome = 'sold'
+              AND l.input ->> 'hold' = hold_id::text)
+        + (SELECT count(*) FROM fact AS f WHERE f.event_id = hold.event_id AND f.kind = 'sold'
+              AND f.hold_id = hold.hold_id)""",
     "batches are numbered without gaps up to the cursor": """
         SELECT event_id FROM event_cursor WHERE event_id = %(event)s AND batch_no <>
           (SELECT count(*) FROM ledger_batch AS b WHERE b.event_id = event_cursor.event_id)""",
     "a seat's history ends with what it is": """
         SELECT seat_no FROM seat WHERE event_id = %(event)s AND (state, coalesce(hold_id, 0)) <> (
-          SELECT h.state, CASE WHEN h.state = 'available' THEN 0 ELSE h.hold_id END FROM seat_history AS h
+          SELECT h.state, CASE WHEN h.state IN ('held', 'sold') THEN h.hold_id ELSE 0 END
+            FROM seat_history AS h
            WHERE h.event_id = seat.event_id AND h.seat_no = seat.seat_no ORDER BY at DESC LIMIT 1)""",
 }

@@ -33,6 +33,8 @@ class ReferenceHold:
     areas: dict[int, int]
     expires_at: int
     state: str = "active"
+    counts: bool = True
+    """Towards its buyer's limit: an operator's sale does not."""
 
     @property
     def quantity(self) -> int:
@@ -67,7 +69,10 @@ class ReferenceFact:
     by_us: int = 0
     seats: tuple[int, ...] = ()
     areas: tuple[tuple[int, int], ...] = ()
-    """What is given back of a hold; none: all of it."""
+    """What is given back of a hold; none: all of it. What is blocked, sold or taken back."""
+    buyer: str = ""
+    blocked: bool = False
+    """What is taken back stays off sale."""
     counts: dict[str, int] = field(default_factory=dict)
     """What buyers have on the tour's other dates."""
 
@@ -108,11 +113,11 @@ class Reference:
         return self.plan.areas[area].capacity - given - self.blocked_places.count(area)
 
     def count_of(self, buyer: str) -> int:
-        return sum(hold.quantity for hold in self.running() if hold.buyer == buyer)
+        return sum(hold.quantity for hold in self.running() if hold.buyer == buyer and hold.counts)
 
     def count_of_category(self, buyer: str, category: int) -> int:
         """Seats and places of it that the buyer has."""
-        mine = [hold for hold in self.running() if hold.buyer == buyer]
+        mine = [hold for hold in self.running() if hold.buyer == buyer and hold.counts]
         seats = [seat for hold in mine for seat in hold.seats if self.plan.seats[seat].category == category]
         places = [
             count
@@ -217,13 +222,18 @@ class Reference:
         if fact.kind == "blocked":
             self.blocked_seats += fact.seats
             self.blocked_places += places
-        if fact.kind == "unblocked":
+        if fact.kind in ("unblocked", "sold"):
             for seat in fact.seats:
                 self.blocked_seats.remove(seat)
             for area in places:
                 self.blocked_places.remove(area)
         if fact.kind == "left":
             self.waits = [wait for wait in self.waits if wait.wait_id != fact.hold_id]
+        if fact.kind == "sold" and fact.hold_id is not None:
+            has = (list(fact.seats), dict(fact.areas))
+            self.holds.append(ReferenceHold(fact.hold_id, fact.buyer, *has, 0, "paid", counts=False))
+        if fact.kind == "returned":
+            self._take_back(fact, places)
             return
         for hold in self.running("active"):
             if hold.hold_id != fact.hold_id:
@@ -237,6 +247,16 @@ class Reference:
                 hold.areas = {area: count for area, count in hold.areas.items() if count}
             else:
                 hold.state = fact.kind
+
+    def _take_back(self, fact: ReferenceFact, places: list[int]) -> None:
+        (order,) = [hold for hold in self.running("paid") if hold.hold_id == fact.hold_id]
+        order.seats = [seat for seat in order.seats if seat not in fact.seats]
+        order.areas = {area: left for area, has in order.areas.items() if (left := has - places.count(area))}
+        if not order.quantity:
+            order.state = "refunded"
+        if fact.blocked:
+            self.blocked_seats += fact.seats
+            self.blocked_places += places
 
     def answer(
         self, ask: ReferenceAsk, hold_id: int = 0, expires_at: int = 0, now: int = 0

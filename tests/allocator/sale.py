@@ -19,7 +19,7 @@ from tests.allocator.house import Owner, change_event, entry
 
 BUYERS = 6
 CHANGES = (
-    "pay", "release", "release", "some", "extend", "block", "block", "unblock", "take",
+    "pay", "release", "release", "some", "extend", "block", "block", "unblock", "take", "sell", "return",
     "pause", "resume", "policy", "leave",
 )  # fmt: skip
 
@@ -106,6 +106,12 @@ class Sale:
                 some = random.sample(blocked, min(len(blocked), 2))
                 places = random.randint(0, owner.query("SELECT blocked FROM area")[0][0])
                 owner.unblock(*[owner.memory.layout.plan.seats[no].guid for no in some], places=places)
+            elif kind == "sell":
+                guids = [seat.guid for seat in owner.memory.layout.plan.seats]
+                seats = random.sample(guids, random.randint(0, 2))
+                owner.sell(f"b{random.randrange(BUYERS)}", *seats, places=random.randint(0, 3))
+            elif kind == "return":
+                self._take_back()
             elif kind == "take":
                 active = owner.query("SELECT hold_id FROM hold WHERE state = 'active' ORDER BY hold_id")
                 if active:
@@ -124,6 +130,21 @@ class Sale:
                 self.paused = kind == "pause"
         except Refused:
             pass  # it ran out, is over already, or the event is in that state: as in life
+
+    def _take_back(self) -> None:
+        """All of an order, or a seat or a place of it, to be sold again or not."""
+        random, owner = self.random, self.owner
+        orders = owner.query("SELECT hold_id, quantity FROM hold WHERE state = 'paid' ORDER BY hold_id")
+        if not orders:
+            return
+        hold_id, _ = random.choice(orders)
+        block = random.random() < 0.3
+        if random.random() < 0.5:
+            owner.take_back(hold_id, block=block)
+            return
+        seats = owner.query("SELECT seat_no FROM hold_seat WHERE hold_id = %s ORDER BY 1", hold_id)[:1]
+        guids = [owner.memory.layout.plan.seats[no].guid for (no,) in seats]
+        owner.take_back(hold_id, *guids, places=random.randint(0, 1), block=block)
 
     def _change_a_hold(self, kind: str) -> None:
         holds = list(self.owner.memory.holds.items())

@@ -6,7 +6,7 @@ import pytest
 
 from allocator.layout import Layout
 from allocator.memory import BLOCKED, Hold, Memory, Overlay, expiry_now
-from store.words import Blocks, EventState, HoldId, Micros, Policy
+from store.words import Blocks, EventState, HoldId, HoldKind, Micros, Policy, Returned, Sold
 from tests.allocator.house import plan_of, snapshot
 
 OPEN = Policy(EventState.OPEN)
@@ -43,6 +43,11 @@ def test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change():
     overlay.block(Blocks((2, 8), ((0, 4),)))
     overlay.unblock(Blocks((8,), ((0, 1),)))
     overlay.claim(HoldId(6), Hold("ann", (8,), (), 500))
+    overlay.block(Blocks((20, 21), ((0, 2),)))
+    overlay.sell(HoldId(7), Sold("eve", "sale", HoldKind.BOX_OFFICE, (20, 21), ((0, 2),)))
+    overlay.take_back(HoldId(7), Returned("eve", False, True, (20,), ((0, 1),)))
+    overlay.take_back(HoldId(2), Returned("bob", True, False, (5,)))
+    overlay.claim(HoldId(8), Hold("eve", (5,), (), 500))
     assert memory.due(10_000) is not None
     overlay.discard()
     assert snapshot(memory) == before
@@ -159,3 +164,47 @@ def test_while_paused_the_time_for_expiries_stands_at_the_pause():
     memory.policy = Policy(EventState.PAUSED, paused_at=Micros(300))
     assert expiry_now(memory, 500) == 300
     assert expiry_now(memory, 200) == 200
+
+
+def blocked_memory() -> Memory:
+    memory = memory_with((1, Hold("ann", (0, 1), ((0, 2),), 100)))
+    Overlay(memory).block(Blocks((5, 6), ((0, 4),)))
+    return memory
+
+
+def test_what_operators_sell_was_off_sale_and_does_not_count_for_the_buyer():
+    memory = blocked_memory()
+    sold = Sold("bob", "sale", HoldKind.COMPLIMENTARY, (5,), ((0, 3),))
+    overlay = Overlay(memory)
+    before = snapshot(memory)
+    overlay.sell(HoldId(9), sold)
+    assert memory.hold_of[5:7] == [9, BLOCKED]
+    assert (memory.areas_free, memory.count_by_buyer) == ([14], {"ann": 4})
+    overlay.discard()
+    assert snapshot(memory) == before
+    for seats in ((0,), (7,)):
+        with pytest.raises(AssertionError, match="only blocked seats are sold"):
+            Overlay(memory).sell(HoldId(9), Sold("bob", "sale", HoldKind.BOX_OFFICE, seats))
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_an_order_taken_back_counts_no_longer_and_is_free_or_off_sale(blocked):
+    memory = blocked_memory()
+    Overlay(memory).settle(HoldId(1))
+    before = snapshot(memory)
+    overlay = Overlay(memory)
+    overlay.take_back(HoldId(1), Returned("ann", True, blocked, (0,), ((0, 2),)))
+    assert memory.hold_of[:2] == [BLOCKED if blocked else 0, 1]
+    assert (memory.areas_free, memory.count_by_buyer) == ([14 if blocked else 16], {"ann": 1})
+    assert memory.seats_free == before["seats_free"] + (not blocked)
+    overlay.discard()
+    assert snapshot(memory) == before
+
+
+def test_only_what_the_order_has_is_taken_back():
+    memory = blocked_memory()
+    Overlay(memory).settle(HoldId(1))
+    with pytest.raises(AssertionError, match="only seats of the order"):
+        Overlay(memory).take_back(HoldId(1), Returned("ann", True, False, (5,)))
+    with pytest.raises(AssertionError, match="counts until it is taken back"):
+        Overlay(memory).take_back(HoldId(1), Returned("ann", True, False, (), ((0, 5),)))

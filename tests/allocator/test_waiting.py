@@ -275,7 +275,7 @@ def test_when_the_event_is_closed_nothing_is_offered():
 def test_without_a_change_nobody_is_looked_at():
     sale = sale_of()
     fill(sale, 6)
-    sale.answer("ann", waits(1))
+    sale.answer("ann", waits(0, "A-1"))
     sale.memory.hold_of[0] = 0  # as nothing in life does
     assert offers(sale.batch(sale.ask("bob", Want(best=Best(2))))) == []
 

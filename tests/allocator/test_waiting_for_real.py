@@ -421,3 +421,8 @@ def test_who_waits_for_another_event_is_not_loaded(owner):
     owner.query_nothing("INSERT INTO waiting SELECT event_id + 1, wait_id, buyer, request_id FROM waiting")
     owner.reload()
     assert [entry.buyer for _, entry in owner.memory.waiting] == ["ann", "eve", "dan"]
+    owner.release("h1")
+    owner.settle_down()
+    assert [buyer for buyer, *_ in offers(owner)] == ["bob", "eve"]
+    states = owner.query("SELECT DISTINCT state FROM waiting WHERE event_id <> %s", owner.event_id)
+    assert states == [("waiting",)]

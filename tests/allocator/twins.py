@@ -17,6 +17,7 @@ from allocator.memory import Overlay
 from allocator.offering import OffersFirst
 from store.plan import Plan
 from store.words import Blocks, EventState, GivenBack, HoldId, Micros, Policy, TourLimit
+from tests.allocator import by_hand
 from tests.allocator.histories import Asked, Changed, Step
 from tests.allocator.house import snapshot
 from tests.allocator.pure_sale import START, Sale
@@ -137,7 +138,7 @@ class Twins:
             hold.hold_id: hold.expires_at for hold in active
         }
         assert memory.next_expiry() == min((hold.expires_at for hold in active), default=None)
-        buyers = {hold.buyer for hold in reference.running()}
+        buyers = {hold.buyer for hold in reference.running() if hold.counts}
         assert memory.count_by_buyer == {buyer: reference.count_of(buyer) for buyer in buyers}
         assert memory.count_by_category == {
             (buyer, category): count
@@ -189,8 +190,8 @@ class Twins:
                 facts.append(block_fact(self.fact_id, change.kind, blocks))
                 plain.append(ReferenceFact(change.kind, seats=blocks.seats, areas=blocks.areas))
                 continue
-            if change.kind in ("some", "extended"):
-                told = self._about_a_hold(change, gone)
+            if change.kind in ("some", "extended", "sold", "returned"):
+                told = self._by_hand(change, plain) or self._about_a_hold(change, gone)
                 facts += [told[0]] if told else []
                 plain += [told[1]] if told else []
                 continue
@@ -214,10 +215,18 @@ class Twins:
         areas = [area for area, there in enumerate(places) if there and area not in touched_areas]
         return Blocks(some, tuple((area, min(places[area], 1 + change.value % 4)) for area in areas))
 
+    def _by_hand(self, change: Changed, before: Sequence[ReferenceFact]) -> by_hand.Told | None:
+        if change.kind == "sold":
+            off_sale = self._blocks(Changed("unblocked", change.which, change.value), before)
+            return by_hand.sold(self.fact_id, change, off_sale)
+        if change.kind == "returned":
+            return by_hand.returned(self.fact_id, change, self.reference, before)
+        return None
+
     def _about_a_hold(self, change: Changed, gone: dict[int, list[int]]) -> tuple[Fact, ReferenceFact] | None:
         """A hold that is extended, or gives back a seat or a place that no fact of this batch named."""
         holds = self.reference.running("active")
-        if not holds:
+        if not holds or change.kind not in ("some", "extended"):
             return None
         hold = holds[change.which % len(holds)]
         if change.kind == "extended":

@@ -10,11 +10,11 @@ import psycopg
 import pytest
 from rich.console import Console
 
-from bench.evidence import read_frame
+from bench.evidence import HoldOp, LedgerRow, read_frame, read_json
 from bench.torture import schedule
 from bench.torture.faults import Broken
 from bench.torture.fleet import FleetSaw
-from bench.torture.judging import judge_round, strange_errors
+from bench.torture.judging import USES, RoundResult, judge_round, strange_errors, used_in
 from bench.torture.rounds import Fleet, Played, play
 from bench.torture.run import summed_up
 from bench.torture.show import torture_panel
@@ -33,7 +33,8 @@ def on() -> Iterator[Stage]:
 
 @pytest.fixture(scope="module")
 def played(on: Stage) -> Played:
-    return play(on, 1, schedule.short(), seed=0, fleet=SMALL)
+    """Of few seats, so that somebody waits and is offered what comes back."""
+    return play(on, 2, schedule.short(), seed=0, fleet=SMALL)
 
 
 def kinds(on: Stage, played: Played) -> set[str]:
@@ -59,6 +60,9 @@ def test_whatever_breaks_every_law_is_kept(on, played):
     assert result.decisions > 0
     assert result.epochs > 1, "an owner was killed"
     assert result.outcomes["held"] > 0
+    for use in ("offers", "waitlisted", "extensions"):
+        assert result.used[use] > 0, result.used
+    assert any(one.offers for one in played.saw.seen), "an offer was told"
 
 
 def test_a_ledger_row_that_is_gone_is_noticed(on, played):
@@ -104,6 +108,47 @@ def forge_silence(saw: FleetSaw) -> None:
     saw.unanswered.append("somebody's request r1")
 
 
+def forge_a_longer_extension(saw: FleetSaw) -> None:
+    op = next(op for one in saw.seen for op in one.hold_ops if op.op == "extend" and op.answer)
+    assert op.answer is not None, "only those are looked at"
+    op.answer.expires_at += 60_000
+
+
+def forge_another_offer(saw: FleetSaw) -> None:
+    one = next(one for one in saw.seen if one.offers)
+    offer = read_json(one.offers[0])
+    offer["result"]["seats"] = ["no-such-seat"]
+    one.offers[0] = msgspec.json.encode(offer)
+
+
+def forge_a_better_place(saw: FleetSaw) -> None:
+    one = next(one for one in saw.seen if any(b'"position"' in frame for frame in one.waiting))
+    at = next(number for number, frame in enumerate(one.waiting) if b'"position"' in frame)
+    told = read_json(one.waiting[at])
+    for entry in told["waiting"]:
+        entry["position"] = 0
+    one.waiting[at] = msgspec.json.encode(told | {"waiting": [e for e in told["waiting"] if "wait" in e]})
+
+
+def forge_an_offer_that_nobody_was_told_of(saw: FleetSaw) -> None:
+    """Of somebody who knew to wait with it when it looked at the list for the last time."""
+    found = next(
+        one.buyer
+        for one in saw.seen
+        if any(read_frame(frame).outcome == "waitlisted" for ask in one.asks for _, frame in ask.decisions)
+        and any(b'"state":"offered"' in frame for frame in one.waiting[-1:])
+    )
+    for one in saw.seen:
+        if one.buyer == found:
+            one.offers, one.waiting = [], [b'{"type":"waiting","of":0,"waiting":[]}']
+
+
+def forge_a_denied_offer(saw: FleetSaw) -> None:
+    one = next(one for one in saw.seen if one.offers)
+    hold = str(read_json(one.offers[0])["result"]["hold"])
+    one.hold_ops.append(HoldOp("confirm", hold, 1, 2, error="hold_not_found"))
+
+
 @pytest.mark.parametrize(
     ("forge", "kind"),
     [
@@ -113,6 +158,11 @@ def forge_silence(saw: FleetSaw) -> None:
         (forge_nobody_being_told, "lost"),
         (forge_a_denied_hold, "unexplained"),
         (forge_silence, "unanswered"),
+        (forge_a_longer_extension, "unexplained"),
+        (forge_another_offer, "unexplained"),
+        (forge_a_better_place, "unexplained"),
+        (forge_an_offer_that_nobody_was_told_of, "lost"),
+        (forge_a_denied_offer, "unexplained"),
     ],
 )
 def test_what_a_buyer_saw_and_nothing_accounts_for_is_noticed(
@@ -166,3 +216,37 @@ def test_a_person_sees_each_finding_with_the_faults_of_its_round(on, played):
     assert clean.passed
     console.print(torture_panel(clean))
     assert "every law kept" in console.export_text()
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "given", "result", "use"),
+    [
+        ("offer", "offered", '{"wait":"1"}', "{}", "offers"),
+        ("request", "waitlisted", "{}", "{}", "waitlisted"),
+        ("request", "held", "{}", '{"moved":"1"}', "moves"),
+        ("request", "held", "{}", "{}", ""),
+        ("fact", "left", '{"body":{"wait":"1"}}', "{}", "left"),
+        ("fact", "extended", '{"body":{"by_us":1}}', "{}", "extensions"),
+        ("fact", "released", '{"body":{"seats":[1]}}', "{}", "parts_released"),
+        ("fact", "released", '{"body":null}', "{}", ""),
+        ("expired", "expired", "{}", "{}", ""),
+    ],
+)
+def test_what_buyers_do_besides_is_counted_by_the_ledger(kind, outcome, given, result, use):
+    assert used_in(LedgerRow(1, 0, kind, "", "", "", given, outcome, result)) == use
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_run_in_which_something_never_took_place_says_so_and_fails(use):
+    one = RoundResult(1, "small", decisions=1)
+    for each in USES:
+        one.used[each] = 2
+    whole = summed_up(1, 2.0, [(one, "")])
+    assert (whole.passed, whole.never, getattr(whole, use)) == (True, [], 2)
+    del one.used[use]
+    without = summed_up(1, 2.0, [(one, "")])
+    assert (without.passed, without.never) == (False, [use])
+    assert summed_up(1, 0.5, [(one, "")]).passed, "a short run need not have seen it"
+    console = Console(width=140, file=io.StringIO(), record=True)
+    console.print(torture_panel(without))
+    assert f"never happened: {use}" in console.export_text()

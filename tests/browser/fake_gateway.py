@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import uvicorn
 from fastapi import FastAPI, Response, WebSocket, WebSocketDisconnect
 
@@ -32,7 +33,9 @@ from allocator.wishes import Wishes
 from gateway import pages
 from store import plan as plans
 from store.errors import NotFound
+from store.event_prices import EventPrices
 from store.plan import Plan
+from store.prices import PriceTerms, of_categories
 from store.venues.make import make
 from store.words import Arrival, EventState, HoldId, Policy
 from tests.browser.fake_waitlist import Waitlist
@@ -62,6 +65,7 @@ class FakeGateway:
     """Switches are plain attributes; what must happen on the server's loop goes through `on_loop`."""
 
     plan: Plan = field(default_factory=lambda: make("theatre", 600, name="Old Theatre"))
+    price_terms: PriceTerms = field(default_factory=PriceTerms)
     slug: str = "demo"
     name: str = "Nightfall, opening night"
     state: str = "open"
@@ -375,6 +379,12 @@ def build(fake: FakeGateway) -> FastAPI:
     async def plan(event: str) -> Response:
         found = event == fake.slug
         return Response(plan_json if found else b"{}", 200 if found else 404, media_type="application/json")
+
+    @app.get("/v1/events/{event}/prices")
+    async def prices(event: str) -> Response:
+        each = of_categories(fake.plan.categories, fake.price_terms)
+        body = msgspec.json.encode(EventPrices(fake.plan.currency, fake.price_terms, each))
+        return Response(body, media_type="application/json")
 
     @app.get("/v1/events/{event}/seats")
     async def seats(event: str) -> Frame:

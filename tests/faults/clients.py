@@ -28,7 +28,7 @@ from websockets.exceptions import WebSocketException
 
 from bench.client import decode_head
 from bench.clients import ASK_AGAIN_CODES
-from bench.evidence import Ask, Frame, HoldOp, Seen, read_frame
+from bench.evidence import Ask, Frame, HoldOp, Leaving, Seen, read_frame, read_json
 from store.wire import canonical_want
 from store.words import Best, Want
 
@@ -92,6 +92,8 @@ class Desk:
         waiting = "every request is answered"
         self.call(self.until(lambda: not any(b.undecided for b in self.buyers), waiting, FINISH_SECONDS))
         for buyer in self.buyers:
+            if buyer.waits:
+                buyer.look_to_the_end()
             buyer.seen.stayed = buyer.connected
             buyer.seen.asks = list(buyer.asks.values())
         return [buyer.seen for buyer in self.buyers]
@@ -143,6 +145,10 @@ class Buyer:
         self.frames: dict[str, Frame] = {}
         self.event_states: list[str] = []
         """What the gateway said the event became."""
+        self.offers: dict[str, dict[str, Any]] = {}
+        """Request id → what was offered to it, as far as the buyer was told."""
+        self.looks = 0
+        """How often it was told what of its own is on the waiting list."""
         self.reconnects = -1
         self.tasks: set[asyncio.Task[None]] = set()
         self._desk = desk
@@ -152,9 +158,11 @@ class Buyer:
 
     # --- for tests ---
 
-    def ask(self, request_id: str, *seats: str, best: int = 0) -> None:
+    def ask(
+        self, request_id: str, *seats: str, best: int = 0, waitlist: bool = False, move: str = ""
+    ) -> None:
         """Send a request; do not wait."""
-        want = Want(seats=seats, best=Best(best) if best else None)
+        want = Want(seats, Best(best) if best else None, move=move or msgspec.UNSET, waitlist=waitlist)
         self._desk.call(self.request(request_id, canonical_want(want).decode()))
 
     def accepted(self, request_id: str) -> str:
@@ -168,6 +176,37 @@ class Buyer:
         what = f"{self.name}'s {request_id} is decided"
         self._desk.wait(lambda: request_id in self.frames, what)
         return self.frames[request_id]
+
+    def waits_for(self, request_id: str, *seats: str) -> Frame:
+        """Asks for what somebody else has, and goes on the waiting list."""
+        self.ask(request_id, *seats, waitlist=True)
+        decision = self.decision(request_id)
+        assert decision.outcome == "waitlisted", decision
+        return decision
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything of it was ever put on the waiting list."""
+        return any(frame.outcome == "waitlisted" for frame in self.frames.values())
+
+    def is_offered(self, request_id: str) -> dict[str, Any]:
+        """What was offered to a request; asks for the waiting list until it is told."""
+        what = f"{self.name} is told of the offer to {request_id}"
+        self._desk.call(self.looking(lambda: request_id in self.offers, what))
+        return self.offers[request_id]
+
+    def look_to_the_end(self) -> None:
+        """Twice: what is told first may have been read just before it was asked for."""
+        now, looks = time.monotonic_ns(), self.looks
+        what = f"{self.name} is told what it has on the waiting list"
+        self._desk.call(self.looking(lambda: self.looks >= looks + 2, what))
+        self.seen.looked_ns = now
+
+    def leave(self, request_id: str) -> Leaving:
+        """Leaves the waiting list; waits for the answer."""
+        leaving = self._desk.call(self.leaves(request_id))
+        self._desk.wait(lambda: leaving.answered_ns, f"{self.name} left with {request_id}")
+        return leaving
 
     def release(self, hold: str) -> HoldOp:
         """Gives a hold back; waits for the answer."""
@@ -195,6 +234,24 @@ class Buyer:
         self.seen.hold_ops.append(made)
         await self._send({"type": op, "hold": hold})
         return made
+
+    async def leaves(self, request_id: str) -> Leaving:
+        made = Leaving(request_id, time.monotonic_ns())
+        self.seen.leaves.append(made)
+        await self._send({"type": "leave", "id": request_id})
+        return made
+
+    async def looking(self, true: Callable[[], object], what: str) -> None:
+        async def asking() -> None:
+            while True:
+                await self._send({"type": "waiting"})
+                await asyncio.sleep(ASK_AGAIN_SECONDS)
+
+        asks = asyncio.create_task(asking())
+        try:
+            await self._desk.until(true, what)
+        finally:
+            asks.cancel()
 
     async def _send_request(self, request_id: str, *, again: bool) -> None:
         ask = self.asks[request_id]
@@ -242,10 +299,26 @@ class Buyer:
                     op.answered_ns, op.state, op.error = now, head.state, head.code
         elif head.type == "event":
             self.event_states.append(head.state)
+        elif head.type == "offer":
+            self.seen.offers.append(raw)
+            self.offers[head.id] = read_json(raw)["result"]
+        elif head.type == "waiting":
+            self._told_of_the_list(raw)
+        elif head.type == "left" or head.code in ("offered", "not_waiting"):
+            for leaving in self.seen.leaves:
+                if leaving.request_id == head.id and not leaving.answered_ns:
+                    leaving.answered_ns, leaving.error = now, head.code
         elif head.type == "error" and ask is not None:
             ask.errors.append((now, head.code))
             self._refused(head.id, head.code)
         self._desk.changed()
+
+    def _told_of_the_list(self, raw: bytes) -> None:
+        self.seen.waiting.append(raw)
+        self.looks += 1
+        for entry in read_json(raw)["waiting"]:
+            if entry["state"] == "offered":
+                self.offers[entry["id"]] = entry["offer"]
 
     def _decided(self, raw: bytes, request_id: str, now: int) -> None:
         ask = self.asks.get(request_id)

@@ -37,6 +37,8 @@ COMMIT = b"Q\x00\x00\x00\x0bCOMMIT\x00"
 """As it stands on the wire; the word alone is in comments of statements."""
 REQUEST_ROW = b"\trequest\t"
 """In the data of that COPY, when the batch decides requests and not only facts."""
+OFFER_ROW = b"\toffer\t"
+"""The same when it gives something to who waits."""
 EXPIRED_ROW = b"\texpired\t"
 """The same of a hold that ran out."""
 ANSWERS = b":decisions:"
@@ -189,6 +191,10 @@ class Sale:
             self._truth = psycopg.connect(self.target.database_url, autocommit=True)
         return self._truth
 
+    def looking_on(self) -> contextlib.closing[psycopg.Connection[Any]]:
+        """A connection of its own, for a look while the other one is within a transaction."""
+        return contextlib.closing(psycopg.connect(self.target.database_url, autocommit=True))
+
     def one(self, text: str, *values: object) -> Any:
         return self.query(text, *values)[0][0]
 
@@ -232,6 +238,13 @@ class Sale:
             request_id,
         )
         return [outcome for (outcome,) in rows]
+
+    def offered(self) -> list[tuple[str, str]]:
+        """(buyer, request id) of each offer, in the ledger's order."""
+        return self.query(
+            "SELECT buyer, request_id FROM ledger WHERE event_id = %s AND kind = 'offer'"
+            " ORDER BY batch_no, position"
+        )
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[tuple[redis.Redis, str]]:

@@ -118,6 +118,21 @@ async def test_a_place_that_moved_up_is_told_by_the_poll_and_one_that_did_not_is
 
 
 @scenario
+async def test_a_list_that_is_longer_by_a_tenth_is_told_again(engine_urls, event, conn, quick):
+    for number in range(20):
+        wait(conn, event, number, f"b{number}")
+    async with gateway(engine_urls) as served, served.socket("b0") as ann:
+        await ann.send({"type": "waiting"})
+        assert (await ann.receive("waiting"))["of"] == 20
+        for number in (20, 21):
+            wait(conn, event, number, f"b{number}")
+        before = of(served).queries
+        await until(lambda: of(served).queries > before + 3)
+        wait(conn, event, 22, "b22")
+        assert (await ann.receive("waiting"))["of"] == 23
+
+
+@scenario
 async def test_one_query_is_asked_for_all_who_look(engine_urls, event, conn, slow):
     for number in range(20):
         wait(conn, event, number, f"b{number}")

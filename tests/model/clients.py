@@ -20,6 +20,7 @@ from tests.model.stack import OPERATOR_KEY
 
 WITHIN_SECONDS = 10.0
 WAIT_MS = 10_000
+NEWS = frozenset({"event", "hold", "offer", "waiting", "left"})
 _fences = itertools.count()
 
 
@@ -67,11 +68,12 @@ class Socket:
     def send(self, frame: object) -> None:
         self._connection.send(json.dumps(frame))
 
-    def receive(self, *, holds: bool = False) -> Any:
-        """The next frame but for news of the event's state and of holds, which may come at any time."""
+    def receive(self, *, also: str = "") -> Any:
+        """The next frame but for news of the event's state, of holds and of the waiting list, which may come
+        at any time; `also` names a kind of these that is waited for."""
         while True:
             frame = json.loads(self._connection.recv(timeout=WITHIN_SECONDS))
-            if frame["type"] != "event" and (holds or frame["type"] != "hold"):
+            if frame["type"] == also or frame["type"] not in NEWS:
                 return frame
 
     def request(self, request_id: str, want: Want, *, again: bool, paused: bool) -> Answer:
@@ -108,18 +110,35 @@ class Socket:
         assert frame["id"] == request_id, frame
         return said(frame)
 
-    def change(self, word: str, hold_id: str) -> Answer:
-        """`release` or `confirm`."""
+    def change(self, word: str, hold_id: str, body: dict[str, Any] | None = None) -> Answer:
+        """`release`, `confirm` or `extend`; `body` is what it says besides."""
+        self._heard_all()
+        self.send({"type": word, "hold": hold_id, **(body or {})})
+        frame = self.receive(also="hold")
+        while frame["type"] == "accepted" or _is_news(frame):
+            frame = self.receive(also="hold")
+        assert frame["hold"] == hold_id, frame
+        return changed(frame) if frame["type"] == "hold" else ("error", frame["code"])
+
+    def leave(self, request_id: str) -> Answer:
+        """The waiting list."""
+        self._heard_all()
+        self.send({"type": "leave", "id": request_id})
+        frame = self.receive(also="left")
+        assert frame["id"] == request_id, frame
+        return ("left", request_id) if frame["type"] == "left" else ("error", frame["code"])
+
+    def _heard_all(self) -> None:
+        """What the buyer did elsewhere is told before a question of now is answered."""
         fence = f"fence-{next(_fences)}"
         self.send({"type": "resume", "ids": [fence]})
-        while self.receive().get("id") != fence:  # before it: what the buyer did with holds elsewhere
+        while self.receive().get("id") != fence:
             pass
-        self.send({"type": word, "hold": hold_id})
-        frame = self.receive(holds=True)
-        while frame["type"] == "accepted" or "ends_soon" in frame:
-            frame = self.receive(holds=True)
-        assert frame["hold"] == hold_id, frame
-        return ("hold", frame["state"]) if frame["type"] == "hold" else ("error", frame["code"])
+
+
+def _is_news(frame: dict[str, Any]) -> bool:
+    """Of a hold that ends soon or is there instead of another: no answer to what was done with it."""
+    return frame.get("state") == "active" and "extensions_left" not in frame
 
 
 @contextlib.contextmanager
@@ -152,6 +171,14 @@ def said(frame: dict[str, Any]) -> Answer:
     raise AssertionError(f"no frame for a buyer: {frame}")
 
 
+def changed(hold: dict[str, Any]) -> Answer:
+    """A hold after it was changed: its state, and of one that lives on what else is told."""
+    if hold["state"] != "active":
+        return ("hold", hold["state"])
+    told = ("hold", "active", hold["expires_at"], hold["extensions_left"])
+    return (*told, sorted(hold["seats"]), hold["areas"]) if "seats" in hold else told
+
+
 class Buyer:
     """A buyer's HTTP calls for one event."""
 
@@ -176,9 +203,22 @@ class Buyer:
             return ("undecided",)
         return said(body) if status == 200 else ("error", body["code"])
 
-    def change(self, word: str, hold_id: str) -> Answer:
-        status, body = self._http.ask("POST", f"{self._path}/holds/{hold_id}/{word}", headers=self._head)
-        return ("hold", body["state"]) if status == 200 else ("error", body["code"])
+    def change(self, word: str, hold_id: str, body: object = None) -> Answer:
+        status, answer = self._http.ask("POST", f"{self._path}/holds/{hold_id}/{word}", body, self._head)
+        return changed(answer) if status == 200 else ("error", answer["code"])
+
+    def leave(self, request_id: str) -> Answer:
+        path = f"{self._path}/waiting/{request_id}/leave"
+        status, body = self._http.ask("POST", path, headers=self._head)
+        return ("left", body["id"]) if status == 200 else ("error", body["code"])
+
+    def entries(self) -> list[tuple[str, str, Any]]:
+        """(request id, state, place or offer) of what the buyer has on the waiting list."""
+        _, body = self._http.ask("GET", f"{self._path}/waiting", headers=self._head)
+        return [
+            (entry["id"], entry["state"], entry.get("position", entry.get("offer")))
+            for entry in body["waiting"]
+        ]
 
     def seats(self) -> tuple[str, list[int]]:
         _, body = self._http.ask("GET", f"{self._path}/seats")

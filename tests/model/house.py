@@ -57,6 +57,17 @@ together = st.fixed_dictionaries({"seats": seat_names}, optional={"best": bests,
     lambda want: any(want.values())
 )
 wants: st.SearchStrategy[Want] = named | best_ones | standing | together
+one_party = st.fixed_dictionaries(
+    {"best": bests},
+    optional={
+        "fallbacks": st.lists(
+            st.builds(lambda area: {"areas": {area: 1}}, st.sampled_from(AREAS)), min_size=1, max_size=1
+        )
+    },
+)
+waiting = (named | one_party | standing).map(lambda want: want | {"waitlist": True})
+"""What some other buyer's request never makes possible: so it is offered when something comes back, and only
+then. (Of several parties of one choice one may sit better once a seat less is free.)"""
 buyers = st.sampled_from(BUYERS)
 keys = st.sampled_from([f"r{n}" for n in range(12)])
 ways = st.sampled_from(["http", "phone", "laptop"])

@@ -30,10 +30,11 @@ from tests.model.house import (
     standing,
     together,
     ttls,
+    waiting,
     wants,
     ways,
 )
-from tests.model.reference import Answer, Model, Want
+from tests.model.reference import EXTENSION_MS, EXTENSIONS_MAX, OFFER_SECONDS, Answer, Model, OnList, Want
 from tests.model.stack import Stack
 
 UNDECIDED_MAX = 2
@@ -65,7 +66,8 @@ class OnSale(RuleBasedStateMachine):
             "",
             {
                 "slug": self.slug, "venue": VENUE, "hold_ttl_seconds": ttl, "seats_per_buyer_max": limit,
-                "fast_gate": gate, "open": is_open,
+                "fast_gate": gate, "open": is_open, "extensions_max": EXTENSIONS_MAX,
+                "extension_seconds": EXTENSION_MS // 1000, "offer_ttl_seconds": OFFER_SECONDS,
             },
         )  # fmt: skip
         assert (status, event["state"]) == (201, "open" if is_open else "draft")
@@ -100,6 +102,31 @@ class OnSale(RuleBasedStateMachine):
     @rule(buyer=buyers, key=keys, want=together, way=ways, again=st.booleans())
     def asks_for_all_at_once(self, buyer: str, key: str, want: Want, way: str, again: bool) -> None:
         self._ask(buyer, key, want, way, again)
+
+    @rule(buyer=buyers, key=keys, want=waiting, way=ways, again=st.booleans())
+    def asks_and_would_wait(self, buyer: str, key: str, want: Want, way: str, again: bool) -> None:
+        self._ask(buyer, key, want, way, again)
+
+    @precondition(lambda self: self.model.on_list())
+    @rule(pick=picks, way=ways)
+    def leaves_the_list(self, pick: int, way: str) -> None:
+        """Whoever waits, and who does not any more."""
+        one = self.model.list[pick % len(self.model.list)]
+        self._leave(one.buyer, one.request_id, way)
+
+    @precondition(lambda self: self.model.list)
+    @rule(buyer=buyers)
+    def looks_at_the_list(self, buyer: str) -> None:
+        seen["list " + " ".join(sorted({state for _, state, _ in self.model.entries(buyer)}))] += 1
+        self._until(self.buyers[buyer].entries, self.model.entries(buyer))
+
+    @precondition(lambda self: self.model.holds)
+    @rule(pick=picks, buyer=st.none() | buyers, want=named | best_ones | standing, way=ways)
+    def holder_moves(self, pick: int, buyer: str | None, want: Want, way: str) -> None:
+        """To something else, with a hold of the buyer's, of somebody else's, or one that is over."""
+        hold_id = list(self.model.holds)[pick % len(self.model.holds)]
+        mover = buyer or self.model.holds[hold_id].buyer
+        self._ask(mover, f"m{next(_keys)}", want | {"move": hold_id}, way, again=False)
 
     @precondition(lambda self: self.model.state == "paused")
     @rule(buyer=buyers, want=wants, way=ways)
@@ -164,6 +191,29 @@ class OnSale(RuleBasedStateMachine):
         hold_id = list(self.model.holds)[pick % len(self.model.holds)]
         self._change(self.model.holds[hold_id].buyer, word, hold_id, way)
 
+    @precondition(lambda self: self.model.holds)
+    @rule(pick=picks, way=ways, late=st.sampled_from([0, 0, 0, 1]), accessible=st.booleans())
+    def holder_extends(self, pick: int, way: str, late: int, accessible: bool) -> None:
+        """Knowing when the hold ends, or something else."""
+        hold_id = list(self.model.holds)[pick % len(self.model.holds)]
+        self._extend(hold_id, self.model.holds[hold_id].ends_ms - late, accessible, way)
+
+    @precondition(lambda self: self.model.holds)
+    @rule(
+        pick=picks, number=picks, way=ways, of=st.sampled_from(["right", "none", "wrong"]), more=st.booleans()
+    )
+    def holder_gives_some_back(self, pick: int, number: int, way: str, of: str, more: bool) -> None:
+        """One seat or place of it, perhaps with one that it has not."""
+        hold_id = list(self.model.holds)[pick % len(self.model.holds)]
+        hold = self.model.holds[hold_id]
+        named = [*hold.seats, *hold.areas] or [SEATS[0]]
+        one = named[number % len(named)]
+        seats, areas = ([one], {}) if one in SEATS else ([], {one: 1})
+        if more and number % 3 == 0:
+            seats = sorted({*seats, SEATS[number % len(SEATS)]})
+        count = {"right": hold.quantity or None, "none": None, "wrong": hold.quantity + 1}[of]
+        self._give_some(hold_id, seats, areas, count, way)
+
     @rule(word=st.sampled_from(["confirm", "release"]), buyer=buyers, pick=picks, way=ways)
     def somebody_else_confirms_or_releases(self, word: str, buyer: str, pick: int, way: str) -> None:
         """Holds of others, and such as there are not, look alike."""
@@ -200,6 +250,7 @@ class OnSale(RuleBasedStateMachine):
         self.model.limit, self.model.ttl = limit, ttl
         if gate is not None:
             self.model.gates.add(gate)
+        self._offers_are_made()
 
     @precondition(lambda self: any(hold.state == "active" for hold in self.model.holds.values()))
     @rule()
@@ -207,6 +258,7 @@ class OnSale(RuleBasedStateMachine):
         """A day passes, and the allocator is another one."""
         self.stack.make_holds_old(self.slug)
         self.model.run_out()
+        self._offers_are_made()
 
     @rule()
     def operator_looks(self) -> None:
@@ -240,6 +292,8 @@ class OnSale(RuleBasedStateMachine):
 
     def _ask(self, buyer: str, key: str, want: Want, way: str, again: bool) -> None:
         http, paused = way == "http", self.model.state == "paused"
+        # else the gateway may find the old decision in the ledger at any moment of the pause
+        again = again or (paused and (buyer, key) in self.model.decided)
         right = self.model.ask(buyer, key, want, http=http, again=again, undecided_max=UNDECIDED_MAX)
         if http:
             answer = self.buyers[buyer].request(key, want, paused=paused)
@@ -247,26 +301,89 @@ class OnSale(RuleBasedStateMachine):
             answer = self._socket(buyer, way).request(key, want, again=again, paused=paused)
         self._must_be(answer, right)
         self.model.took(buyer, key, want, answer)
+        self._offers_are_made()
         waits = self.model.find(buyer, key)
         if answer[0] == "undecided" and waits is not None and not http:
             self._waits_too(waits.sockets, way)
 
     def _must_be(self, answer: Answer, right: list[Answer]) -> None:
         seen[" ".join(str(word) for word in answer[:2] if isinstance(word, str))] += 1
-        if answer[:2] == ("decision", "held"):
-            plain = {name: value for name, value in answer[2].items() if name not in ("hold", "expires_at")}
-            if answer not in right:  # a first decision: its hold's name and end are its own
-                lasts = answer[2]["expires_at"] / 1000 - time.time()
-                assert abs(lasts - self.model.ttl) < 2 * WITHIN_SECONDS, "it lasts as long as the policy says"
-                assert answer[2]["hold"] not in self.model.holds
-                answer = ("decision", "held", plain)
+        if answer not in right and answer[:2] == ("decision", "held"):  # its hold's name and end are its own
+            result = answer[2]
+            seen["moved"] += "moved" in result
+            self._lasts(result)
+            assert result["hold"] not in self.model.holds
+            plain = {name: value for name, value in result.items() if name not in ("hold", "expires_at")}
+            answer = ("decision", "held", plain)
+        elif answer not in right and answer[:2] == ("decision", "waitlisted"):
+            assert all(answer[2]["wait"] != one.wait for one in self.model.list)
+            plain = {name: value for name, value in answer[2].items() if name != "wait"}
+            answer = ("decision", "waitlisted", plain)
         assert answer in right
 
-    def _change(self, buyer: str, word: str, hold_id: str, way: str) -> None:
+    def _lasts(self, result: dict[str, Any], seconds: int = 0) -> None:
+        """A new hold lasts as long as the policy says; one instead of another as long as that one."""
+        old = self.model.holds.get(result.get("moved", ""))
+        if old is None:
+            lasts = result["expires_at"] / 1000 - time.time()
+            assert abs(lasts - (seconds or self.model.ttl)) < 2 * WITHIN_SECONDS
+        else:
+            assert result["expires_at"] >= old.ends_ms if old.paused else result["expires_at"] == old.ends_ms
+
+    def _offers_are_made(self) -> None:
+        """To whom the model says, in its order; and nobody else, or the seat map would differ."""
+        for one, right in self.model.due():
+            offer = self._offer_to(one)
+            seen["offer"] += 1
+            plain = {name: value for name, value in offer.items() if name not in ("hold", "expires_at")}
+            assert plain == right
+            self._lasts(offer, OFFER_SECONDS)
+            self.model.offered(one, offer)
+
+    def _offer_to(self, one: OnList) -> dict[str, Any]:
+        end = time.monotonic() + WITHIN_SECONDS
+        while True:
+            told = {request_id: what for request_id, _, what in self.buyers[one.buyer].entries()}
+            if isinstance(offer := told.get(one.request_id), dict):
+                return offer
+            assert time.monotonic() < end, f"nothing was offered to {one}; {told}"
+
+    def _leave(self, buyer: str, request_id: str, way: str) -> None:
         who = self.buyers[buyer] if way == "http" else self._socket(buyer, way)
-        answer = who.change(word, hold_id)
-        seen[" ".join((word, *answer))] += 1
-        assert answer == (self.model.confirm if word == "confirm" else self.model.release)(buyer, hold_id)
+        answer = who.leave(request_id)
+        seen["leave left" if answer[0] == "left" else f"leave error {answer[1]}"] += 1
+        assert answer == self.model.leave(buyer, request_id)
+        self._offers_are_made()
+
+    def _extend(self, hold_id: str, ends_ms: int, accessible: bool, way: str) -> None:
+        buyer = self.model.holds[hold_id].buyer
+        self._change(buyer, "extend", hold_id, way, ends_ms=ends_ms, accessible=accessible)
+
+    def _give_some(
+        self, hold_id: str, seats: list[str], areas: dict[str, int], of: int | None, way: str
+    ) -> None:
+        buyer = self.model.holds[hold_id].buyer
+        self._change(buyer, "release", hold_id, way, seats=seats, areas=areas, of=of)
+
+    def _change(self, buyer: str, word: str, hold_id: str, way: str, **more: Any) -> None:
+        who = self.buyers[buyer] if way == "http" else self._socket(buyer, way)
+        said = {name: value for name, value in more.items() if value is not None}
+        names = {"ends_ms": "expires_at", "of": "quantity"}
+        answer = who.change(
+            word, hold_id, {names.get(name, name): value for name, value in said.items()} or None
+        )
+        some = "some " if "seats" in more else ""
+        seen[some + " ".join((word, *answer[:2]))] += 1
+        change = self.model.release_some if some else getattr(self.model, word)
+        right = change(buyer, hold_id, **more)
+        if len(right) > 2:
+            assert answer[:2] == right[:2], (answer, right)
+            self.model.told(hold_id, answer[2])
+            assert answer[3:] == right[3:]
+            assert right[2] in (None, answer[2])
+        else:
+            assert answer == right
+        self._offers_are_made()
 
     def _move(self, word: str) -> None:
         right = self.model.move(word)
@@ -276,6 +393,7 @@ class OnSale(RuleBasedStateMachine):
         assert answer == right
         if right[0] == "ok":
             self._until_the_gateway_knows()
+            self._offers_are_made()
             if self.model.state != "paused":
                 self._what_waited_is_decided()
 
@@ -294,6 +412,7 @@ class OnSale(RuleBasedStateMachine):
             self._must_be(answers[0], [right])
             assert all(answer == answers[0] for answer in answers)
             self.model.took(one.buyer, one.request_id, one.want, answers[0])
+            self._offers_are_made()
 
     def _decisions_stand(self) -> None:
         for buyer, key in self.model.decided:

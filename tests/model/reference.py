@@ -10,6 +10,7 @@ A model's `held` has no hold id and no end yet: those are the real one's to choo
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +32,13 @@ MOVES = {
     "close": {"open": "closed", "paused": "closed"},
 }
 """What an operator's word does to a state; where it is missing it is refused."""
+WAITING_MAX = 4
+ENTRIES_TOLD = 12
+"""Most entries of the waiting list that a buyer is told."""
+EXTENSIONS_MAX = 2
+EXTENSION_MS = 1_000
+"""So short that no hold becomes one that the fast gate refuses for."""
+OFFER_SECONDS = 480
 GATE_SECONDS = 30
 """A hold that may end sooner than this is none the fast gate refuses for."""
 
@@ -39,12 +47,17 @@ def content(want: Want) -> Want:
     """What makes two wants the same: the order of seats does not, nor what is left empty."""
     best = want.get("best")
     fallbacks = [content(one) for one in want.get("fallbacks", [])]
-    return {
-        "seats": sorted(want.get("seats", [])),
-        "best": [_stated(one) for one in best] if isinstance(best, list) else _stated(best or {}) or None,
-        "areas": dict(want.get("areas", {})),
-        "up_to": want.get("up_to", False),
-    } | ({"fallbacks": fallbacks} if fallbacks else {})
+    more = {name: want[name] for name in ("move", "waitlist") if want.get(name)}
+    return (
+        {
+            "seats": sorted(want.get("seats", [])),
+            "best": [_stated(one) for one in best] if isinstance(best, list) else _stated(best or {}) or None,
+            "areas": dict(want.get("areas", {})),
+            "up_to": want.get("up_to", False),
+        }
+        | more
+        | ({"fallbacks": fallbacks} if fallbacks else {})
+    )
 
 
 def _stated(best: Want) -> Want:
@@ -57,11 +70,28 @@ class Hold:
     seats: list[str]
     areas: dict[str, int]
     ttl_seconds: int
+    ends_ms: int
+    """As its holder was told last; a pause may have moved it since."""
     state: str = "active"
+    extensions: int = 0
+    paused: bool = False
+    """There was a pause since it was told when it ends."""
 
     @property
     def quantity(self) -> int:
         return len(self.seats) + sum(self.areas.values())
+
+
+@dataclass
+class OnList:
+    """A request that is, or was, on the waiting list."""
+
+    buyer: str
+    request_id: str
+    want: Want
+    wait: str
+    state: str = "waiting"
+    offer: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -90,6 +120,7 @@ class Model:
         self.holds: dict[str, Hold] = {}
         self.decided: dict[Key, tuple[Want, Answer]] = {}
         self.waiting: list[Waiting] = []
+        self.list: list[OnList] = []
 
     # --- what can be seen ---
 
@@ -135,7 +166,7 @@ class Model:
         ungated = self._ungated(buyer, request_id, want, undecided_max)
         gone = self._gone(want)
         mine = [one for one in self.waiting if one.buyer == buyer]
-        more = any(want.get(name) for name in ("best", "areas", "up_to", "fallbacks"))
+        more = any(want.get(name) for name in ("best", "areas", "up_to", "fallbacks", "move", "waitlist"))
         first = not again and not mine
         gated = (gone and not more) or self._none_left(want)
         return [ungated, ("not_queued", gone)] if gated and first and True in self.gates else [ungated]
@@ -162,7 +193,9 @@ class Model:
 
     def _none_left(self, want: Want) -> bool:
         """Whether of something that is only described nothing is free, nor held for a short time."""
-        if self.state == "paused" or any(want.get(name) for name in ("seats", "up_to", "fallbacks")):
+        if self.state == "paused" or any(
+            want.get(name) for name in ("seats", "up_to", "fallbacks", "move", "waitlist")
+        ):
             return False
         best = want.get("best") or []
         described = [self._described(party) for party in (best if isinstance(best, list) else [best])]
@@ -197,23 +230,75 @@ class Model:
         return ("decision", outcome, result)
 
     def _outcome(self, buyer: str, want: Want) -> tuple[str, dict[str, Any]]:
-        """As the plain decision says. Which hold, and until when, is the real one's to choose."""
+        """As the plain decision says, and the waiting list. Which hold, and until when, and the name on the
+        list are the real one's to choose."""
+        outcome, result = self._plain(buyer, {**want, "waitlist": False})
+        if not want.get("waitlist") or outcome not in ("taken", "sold_out"):
+            return outcome, result
+        if sum(one.buyer == buyer for one in self.on_list()) == WAITING_MAX:
+            return "limit_reached", {"reason": "waiting", "limit": WAITING_MAX}
+        return "waitlisted", {"position": len(self.on_list()) + 1, "why": outcome, "detail": result}
+
+    def _plain(self, buyer: str, want: Want) -> tuple[str, dict[str, Any]]:
         state = EventState.CLOSED if self.state == "closed" else EventState.OPEN
         plain = Reference(self.plan, Policy(state, self.ttl, self.limit))
         areas = list(self.areas)
         plain.holds = [
             ReferenceHold(
-                number,
+                int(hold_id),
                 hold.buyer,
                 [self.seats.index(seat) for seat in hold.seats],
                 {areas.index(area): count for area, count in hold.areas.items()},
-                0,
+                1,
                 hold.state,
             )
-            for number, hold in enumerate(self._running())
+            for hold_id, hold in self.holds.items()
+            if hold.state in ("active", "paid")
         ]
-        outcome, result = plain.answer(ReferenceAsk(buyer, json.dumps(want)))
+        outcome, result = plain.answer(ReferenceAsk(buyer, json.dumps(want)), hold_id=1 << 60)
         return outcome, {name: value for name, value in result.items() if name not in ("hold", "expires_at")}
+
+    # --- the waiting list ---
+
+    def on_list(self) -> list[OnList]:
+        """Those who wait, in the list's order."""
+        return [one for one in self.list if one.state == "waiting"]
+
+    def due(self) -> Iterator[tuple[OnList, dict[str, Any]]]:
+        """Who must be offered what now, in order; the next one after `offered` was told of the one before."""
+        for one in self.on_list():
+            outcome, result = self._plain(one.buyer, {**content(one.want), "waitlist": False})
+            if self.state == "open" and outcome == "held":
+                yield one, {**result, "passed_over": self.on_list().index(one)}
+
+    def offered(self, one: OnList, offer: dict[str, Any]) -> None:
+        """The real one made this offer; it was the right one."""
+        assert offer["hold"] not in self.holds, "a hold's id is its own"
+        one.state, one.offer = "offered", offer
+        self.holds[offer["hold"]] = Hold(
+            one.buyer, list(offer["seats"]), dict(offer["areas"]), OFFER_SECONDS, offer["expires_at"]
+        )
+
+    def leave(self, buyer: str, request_id: str) -> Answer:
+        found = [one for one in self.list if (one.buyer, one.request_id) == (buyer, request_id)]
+        if not found:
+            return ("error", "not_waiting")
+        if found[0].state == "offered":
+            return ("error", "offered")
+        found[0].state = "left"
+        return ("left", request_id)
+
+    def entries(self, buyer: str) -> list[tuple[str, str, Any]]:
+        """(request id, state, place or offer) of what a buyer is told, oldest first."""
+        mine = [one for one in self.list if one.buyer == buyer and one.state != "left"]
+        waits = [one for one in mine if one.state == "waiting"]
+        rest = [one for one in mine if one.state == "offered"]
+        told = sorted(waits + rest[len(waits) - ENTRIES_TOLD :], key=lambda one: int(one.wait))
+        line = self.on_list()
+        return [
+            (one.request_id, one.state, line.index(one) + 1 if one.state == "waiting" else one.offer)
+            for one in told
+        ]
 
     # --- what happened ---
 
@@ -224,10 +309,17 @@ class Model:
         if answer[0] != "decision" or answer[1] == "conflict" or (buyer, request_id) in self.decided:
             return
         self.decided[buyer, request_id] = (want, answer)
+        result = answer[2]
         if answer[1] == "held":
-            result = answer[2]
             assert result["hold"] not in self.holds, "a hold's id is its own"
-            self.holds[result["hold"]] = Hold(buyer, result["seats"], result["areas"], self.ttl)
+            new = Hold(buyer, list(result["seats"]), dict(result["areas"]), self.ttl, result["expires_at"])
+            if "moved" in result:
+                old = self.holds[result["moved"]]
+                old.state = "released"
+                new.ttl_seconds, new.extensions = old.ttl_seconds, old.extensions
+            self.holds[result["hold"]] = new
+        if answer[1] == "waitlisted":
+            self.list.append(OnList(buyer, request_id, want, result["wait"]))
 
     def release(self, buyer: str, hold_id: str) -> Answer:
         hold = self.holds.get(hold_id)
@@ -237,6 +329,55 @@ class Model:
             return ("error", "hold_paid")
         hold.state = "released" if hold.state == "active" else hold.state
         return ("hold", hold.state)
+
+    def release_some(
+        self, buyer: str, hold_id: str, seats: list[str], areas: dict[str, int], of: int | None
+    ) -> Answer:
+        """Of what lives on: ("hold", "active", end, extensions left, seats, areas)."""
+        hold = self.holds.get(hold_id)
+        if hold is None or hold.buyer != buyer:
+            return ("error", "hold_not_found")
+        lacks = not set(seats) <= set(hold.seats) or any(
+            hold.areas.get(area, 0) < count for area, count in areas.items()
+        )
+        if not {*seats, *areas} <= {*self.seats, *self.areas}:
+            return ("error", "not_in_hold")
+        if hold.state == "paid":
+            return ("error", "hold_paid")
+        if hold.state == "active" and of in (None, hold.quantity):
+            if lacks:
+                return ("error", "not_in_hold")
+            hold.seats = [seat for seat in hold.seats if seat not in seats]
+            left = {area: count - areas.get(area, 0) for area, count in hold.areas.items()}
+            hold.areas = {area: count for area, count in left.items() if count}
+            hold.state = "active" if hold.quantity else "released"
+        if hold.state != "active":
+            return ("hold", hold.state)
+        return ("hold", "active", *self._ends(hold), sorted(hold.seats), hold.areas)
+
+    def extend(self, buyer: str, hold_id: str, ends_ms: int, accessible: bool) -> Answer:
+        """Of what lives on: ("hold", "active", end, extensions left)."""
+        hold = self.holds.get(hold_id)
+        if hold is None or hold.buyer != buyer:
+            return ("error", "hold_not_found")
+        if hold.state != "active":
+            return ("error", f"hold_{hold.state}")
+        if ends_ms == hold.ends_ms and not hold.paused:
+            if hold.extensions == EXTENSIONS_MAX:
+                return ("error", "no_extensions_left")
+            hold.extensions += 1
+            hold.ends_ms += EXTENSION_MS * (2 if accessible else 1)
+        return ("hold", "active", *self._ends(hold))
+
+    def _ends(self, hold: Hold) -> tuple[int | None, int]:
+        """(when it ends: None where a pause moved that by nobody knows how much, extensions left)"""
+        return None if hold.paused else hold.ends_ms, EXTENSIONS_MAX - hold.extensions
+
+    def told(self, hold_id: str, ends_ms: int) -> None:
+        """When a hold ends now, as the real one says."""
+        hold = self.holds[hold_id]
+        assert ends_ms >= hold.ends_ms, "a pause gives time, and takes none"
+        hold.ends_ms, hold.paused = ends_ms, False
 
     def confirm(self, buyer: str, hold_id: str) -> Answer:
         hold = self.holds.get(hold_id)
@@ -263,5 +404,8 @@ class Model:
         to = MOVES[word].get(self.state)
         if to is None:
             return ("error", "event_state")
+        if self.state == "paused":
+            for hold in self.holds.values():
+                hold.paused = True
         self.state = to
         return ("ok", to)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis.stateful import run_state_machine_as_test
 
+from gateway import waiters
 from tests.model import machine
 from tests.model.house import VENUE, house
 from tests.model.machine import UNDECIDED_MAX, OnSale, seen
@@ -24,7 +25,8 @@ STEPS = 70
 
 
 @pytest.fixture
-def running(engine_urls) -> Iterator[Stack]:
+def running(engine_urls, monkeypatch) -> Iterator[Stack]:
+    monkeypatch.setattr(waiters, "LOOK_SECONDS_MIN", 0.0)  # who asks for the list is answered at once
     with stack(engine_urls, bounds={"undecided_per_buyer_max": UNDECIDED_MAX}) as both:
         both.save_venue(VENUE, house())
         machine.running.append(both)
@@ -39,7 +41,8 @@ def test_every_answer_is_the_models(running):
         "decision held", "decision taken", "decision sold_out", "decision limit_reached", "decision invalid",
         "decision conflict", "undecided", "error key_reused", "confirm hold paid",
         "confirm error hold_not_found", "release hold released", "release hold expired", "pause ok paused",
-        "resume ok open",
+        "resume ok open", "decision waitlisted", "offer", "moved", "extend hold active", "leave left",
+        "some release hold active", "some release error not_in_hold", "list waiting",
     } - seen.keys()  # fmt: skip
     assert not missing, f"never happened: {sorted(missing)}; what did: {dict(seen)}"
 
@@ -98,3 +101,61 @@ def _one_history(sale: OnSale) -> Iterator[Callable[[], None]]:
     yield from (ask("bob", "p3", seats=["B-3"]), ask("cem", "p1", best={"quantity": 2}), move("resume"))
     yield from (move("pause"), ask("cem", "p2", seats=["B-3"]), move("close"), move("close"))
     yield ask("cem", "r9", seats=["B-3"])
+
+
+def test_one_history_of_waiting_moving_extending_and_giving_back(running):
+    """Of what a buyer can do with a hold and with a place on the waiting list, each answer."""
+    seen.clear()
+    sale = OnSale()
+    try:
+        sale.made(limit=8, ttl=480, gate=False, is_open=True)
+        for step in _history_of_holders(sale):
+            step()
+            sale.the_seat_map_is_the_models()
+    finally:
+        sale.teardown()
+    missing = {
+        "decision held", "decision waitlisted", "offer", "moved", "extend hold active",
+        "extend error no_extensions_left", "extend error hold_released", "extend error hold_expired",
+        "extend error hold_paid", "leave left", "leave error offered", "leave error not_waiting",
+        "some release hold active", "some release hold released", "some release error not_in_hold",
+        "some release error hold_paid", "list offered waiting", "decision limit_reached", "decision invalid",
+    } - seen.keys()  # fmt: skip
+    assert not missing, f"never happened: {sorted(missing)}; what did: {dict(seen)}"
+
+
+def _history_of_holders(sale: OnSale) -> Iterator[Callable[[], None]]:
+    def ask(buyer: str, key: str, way: str = "phone", **want: Any) -> Callable[[], None]:
+        return lambda: sale._ask(buyer, key, want, way, again=False)
+
+    def hold(number: int) -> str:
+        return list(sale.model.holds)[number]
+
+    def move(buyer: str, key: str, number: int, **want: Any) -> Callable[[], None]:
+        return lambda: sale._ask(buyer, key, want | {"move": hold(number)}, "laptop", again=False)
+
+    def change(word: str, number: int) -> Callable[[], None]:
+        return lambda: sale._change(sale.model.holds[hold(number)].buyer, word, hold(number), "http")
+
+    def extend(number: int, way: str = "phone") -> Callable[[], None]:
+        return lambda: sale._extend(hold(number), sale.model.holds[hold(number)].ends_ms, False, way)
+
+    def some(number: int, *seats: str, of: int | None = None, way: str = "http") -> Callable[[], None]:
+        return lambda: sale._give_some(hold(number), list(seats), {}, of, way)
+
+    def leave(buyer: str, key: str, way: str = "http") -> Callable[[], None]:
+        return partial(sale._leave, buyer, key, way)
+
+    yield from (ask("ann", "r1", seats=["A-0", "A-1"]), ask("bob", "w1", seats=["A-0"], waitlist=True))
+    yield from (ask("cem", "w1", seats=["A-1"], waitlist=True), leave("ann", "r1"))
+    yield from (ask("bob", "w2", seats=["A-0", "A-1"], waitlist=True), partial(sale.looks_at_the_list, "bob"))
+    yield from (extend(0), extend(0, "http"), extend(0))
+    yield from (some(0, "B-0"), some(0, "A-0", of=2, way="laptop"))  # bob is offered it: hold 1
+    yield from (leave("bob", "w1", "phone"), leave("bob", "w2"), leave("bob", "w2", "laptop"))
+    yield from (ask("bob", f"v{n}", seats=["A-1"], waitlist=True) for n in range(5))
+    yield partial(sale.looks_at_the_list, "bob")
+    yield from (move("ann", "m1", 0, seats=["A-2"]), extend(0))  # cem is offered what it leaves: hold 2, 3
+    yield from (move("ann", "m2", 2, seats=["A-0"]), move("bob", "m3", 2, seats=["A-3"]))
+    yield from (some(3, "A-1"), change("confirm", 1), extend(1), some(1, "A-0"))
+    yield from (sale.holds_run_out, extend(2))
+    yield partial(sale.looks_at_the_list, "cem")

@@ -44,6 +44,10 @@ _ARRIVAL = re.compile(r"\d+-\d+")
 _ACCEPTED = re.compile(r"(\S+)'s request (\S+) was accepted as ")
 
 
+HAND = {"block": "blocked", "unblock": "unblocked", "sell": "sold", "return": "returned"}
+"""An operator's change, and the fact it is in the ledger."""
+
+
 class OnCommit:
     """Looks at each transaction before it becomes true."""
 
@@ -212,6 +216,7 @@ def truth_of(sale: OnSale) -> Truth:
         ],
         cursor_batch_no=cursor.batch_no,
         cursor_arrival=cursor.arrival,
+        waiting=[(no, row.buyer, row.request_id, row.state) for no, row in sorted(rows["waiting"].items())],
         facts=[
             ("released_some" if fact.kind == "released" and fact.body != "null" else fact.kind, fact.hold_id)
             for fact in rows["fact"].values()
@@ -262,9 +267,10 @@ def _replay(sale: OnSale) -> list[str]:
 def _audited(sale: OnSale) -> list[str]:
     """Each operator's change of seats is in the ledger once, in order, and says who and why."""
     rows = sale.database.rows
-    changes = [msgspec.json.decode(what)["change"] for _, _, what in rows["audit"].values()]
-    audited = [f"{change}ed" for change in changes if change != "release"]
-    told = [row.outcome for _, row in sorted(rows["ledger"].items()) if row.outcome.endswith("blocked")]
+    changes = [msgspec.json.decode(what) for _, _, what in rows["audit"].values()]
+    audited = [HAND[change["change"]] for change in changes if change["change"] != "release"]
+    audited += ["blocked" for change in changes if change.get("taken_off_sale")]
+    told = [row.outcome for _, row in sorted(rows["ledger"].items()) if row.outcome in HAND.values()]
     if Counter(told) == Counter(audited):
         return []
     return [f"unexplained: operators made {Counter(audited)}, the ledger has {Counter(told)}"]

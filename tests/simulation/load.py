@@ -9,7 +9,7 @@ from allocator.memory import BLOCKED, Hold, Memory
 from allocator.ports import Cursor
 from allocator.wishes import Wishes
 from store.words import Arrival, EventState, HoldId, LedgerKind, Micros, Policy, WaitId
-from tests.simulation.postgres import ONE, CursorRow, Database, EventRow
+from tests.simulation.postgres import ONE, CursorRow, Database, EventRow, HoldRow
 
 
 def policy_of(event: EventRow) -> Policy:
@@ -51,7 +51,7 @@ def _holds(database: Database, memory: Memory) -> None:
         areas.setdefault(hold_id, []).append((area, quantity))
     counts = memory.count_by_buyer
     for hold_id, row in rows["hold"].items():
-        if row.state in ("active", "paid"):
+        if row.state in ("active", "paid") and row.kind == "buyer":
             counts[row.buyer] = counts.get(row.buyer, 0) + row.quantity
             if row.state == "active":
                 hold = Hold(
@@ -60,16 +60,16 @@ def _holds(database: Database, memory: Memory) -> None:
                 memory.put(HoldId(hold_id), hold)
     plan = memory.layout.plan
     for seat, hold_id in rows["hold_seat"].items():
-        _count(memory, rows["hold"][hold_id].buyer, plan.seats[seat].category, 1)
+        _count(memory, rows["hold"][hold_id], plan.seats[seat].category, 1)
     for (hold_id, area), quantity in rows["hold_area"].items():
-        if rows["hold"][hold_id].state in ("active", "paid"):
-            _count(memory, rows["hold"][hold_id].buyer, plan.areas[area].category, quantity)
+        _count(memory, rows["hold"][hold_id], plan.areas[area].category, quantity)
 
 
-def _count(memory: Memory, buyer: str, category: int, quantity: int) -> None:
-    if category in memory.category_limits:
-        counts = memory.count_by_category
-        counts[buyer, category] = counts.get((buyer, category), 0) + quantity
+def _count(memory: Memory, hold: HoldRow, category: int, quantity: int) -> None:
+    counts = hold.state in ("active", "paid") and hold.kind == "buyer"
+    if counts and category in memory.category_limits:
+        key = (hold.buyer, category)
+        memory.count_by_category[key] = memory.count_by_category.get(key, 0) + quantity
 
 
 def _waiting(database: Database, memory: Memory) -> None:

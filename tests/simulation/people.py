@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from bench.evidence import Ask, HoldOp, Seen, read_frame
 from gateway.problems import KeyReused
-from store import audit, blocks, events, hold_parts, holds
+from store import audit, blocks, events, hold_parts, holds, sales
 from store.errors import OnsaleError, Refused, Unavailable
 from store.lookups import Decided
 from store.plan import Plan
 from store.wire import canonical_want
-from store.words import Best, Choice, EventState, HoldState, Want
+from store.words import Best, Choice, EventState, HoldKind, HoldState, Want
 from tests.simulation.gateways import EVENT, Gateway
 from tests.simulation.postgres import ONE, Database
 from tests.simulation.statements import AsyncConnection, Connection, run_at_once
@@ -402,7 +402,9 @@ class People:
             if self.world.chance(0.1):  # somebody loads memory between the change and its batch
                 self.world.after(random.uniform(0.0, 0.006), self.newcomer)
             kind = random.random()
-            if kind < 0.2:
+            if kind < 0.25 and self.world.chance(0.5):
+                self._sell_or_take_back(process)
+            elif kind < 0.2:
                 active = [no for no, row in self.database.rows["hold"].items() if row.state == "active"]
                 self._manage(process, blocks.release_hold, random.choice(active or [1]))
             elif kind < 0.65:
@@ -418,6 +420,25 @@ class People:
                 guids = random.sample(blocked, min(len(blocked), random.randint(0, 3)))
                 self._manage(process, blocks.unblock, guids, self._some_places(random.randint(0, 3)))
 
+    def _sell_or_take_back(self, process: Process) -> None:
+        """Sells blocked and free seats and places by hand; takes orders back, whole or a part, now and then
+        a part that they have not."""
+        random, rows = self.world.random, self.database.rows
+        orders = [no for no, row in rows["hold"].items() if row.state in ("paid", "refunded")]
+        if orders and self.world.chance(0.5):
+            hold_id = random.choice(orders)
+            seats = [self.guids[seat] for seat, hold in sorted(rows["hold_seat"].items()) if hold == hold_id]
+            part = seats[:1] or [random.choice(self.guids)] if self.world.chance(0.5) else []
+            work = partial(sales.take_back, seats=part, block=self.world.chance(0.3))
+            self._manage(process, work, hold_id)
+            return
+        states = [state for state, _ in rows["seat"].values()]
+        there = [self.guids[no] for no, state in enumerate(states) if state in ("available", "blocked")]
+        guids = random.sample(there, min(len(there), random.randint(0, 2)))
+        kind = random.choice((HoldKind.COMPLIMENTARY, HoldKind.BOX_OFFICE))
+        work = partial(sales.sell, buyer=random.choice(self.buyers), kind=kind)
+        self._manage(process, work, guids, self._some_places(random.randint(0, 2)))
+
     def _some_places(self, places: int) -> dict[str, int]:
         return {self.world.random.choice(self.plan.areas).guid: places} if self.plan.areas and places else {}
 
@@ -425,7 +446,7 @@ class People:
         counters = self.world.counters
         try:
             with Connection(self.database.connect(process)) as connection:
-                work(connection, 1, self.plan, *args, audit.Said("Olga", "as in life"))
+                work(connection, 1, self.plan, *args, said=audit.Said("Olga", "as in life"))
         except Refused as error:
             counters[f"office_{error.code}"] += 1
             return
@@ -433,8 +454,9 @@ class People:
             self.world.note(process.name, f"does not know whether seats were changed: {error}")
             counters["office_unavailable"] += 1
             return
-        self.world.note(process.name, f"{work.__name__}: {args}")
-        counters[work.__name__] += 1
+        name = getattr(work, "func", work).__name__
+        self.world.note(process.name, f"{name}: {args}")
+        counters[name] += 1
         if self.world.chance(0.8):
             self.stream.poke()
 

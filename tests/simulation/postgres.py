@@ -30,6 +30,7 @@ class HoldRow(NamedTuple):
     quantity: int
     expires_at: int
     extensions: int = 0
+    kind: str = "buyer"
 
 
 class WaitingRow(NamedTuple):

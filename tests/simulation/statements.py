@@ -19,6 +19,7 @@ from store.terms import DECIDED_BY, TERMS
 from store.words import EventState
 from tests.simulation.load import policy_of
 from tests.simulation.postgres import ONE, AreaRow, CursorRow, EventRow, FactRow, HoldRow, LeaseRow, Session
+from tests.simulation.sale_statements import SALES
 
 Rows = list[tuple[Any, ...]]
 Statement = Callable[[Session, Any], Rows]
@@ -512,6 +513,7 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     blocks.FREE_SEATS: ("free seats by hand", _free_seats),
     blocks.INSERT_FACT: ("insert fact by hand", _insert_blocks),
     audit.INSERT: ("write audit", _audit),
+    **SALES,
     events._READ: ("read event", _read_event),
     events._READ_LOCKED: ("lock event", _read_event_locked),
     events._SET_STATE: ("set state", _set_state),

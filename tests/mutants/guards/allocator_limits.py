@@ -100,8 +100,8 @@ CATEGORIES = [
     load(
         Kind.SNAPSHOT,
         "loading counts seats and places of orders by category",
-        """WHERE event_id = %(event)s AND state IN ('active', 'paid') UNION ALL\"""",
-        """WHERE event_id = %(event)s AND state = 'active' UNION ALL\"""",
+        """WHERE event_id = %(event)s AND state IN ('active', 'paid') AND kind = 'buyer' UNION ALL\"""",
+        """WHERE event_id = %(event)s AND state = 'active' AND kind = 'buyer' UNION ALL\"""",
         f"{LIMITS}::test_loading_counts_holds_and_orders_seats_and_places",
     ),
     load(

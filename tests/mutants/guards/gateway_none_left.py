@@ -188,8 +188,8 @@ WAITING: list[Mutant] = [
     waiters(
         Kind.DEDUPE,
         "who has the same place as before is not told again",
-        "        if before != seen:\n",
-        "        if before is not None or seen:\n",
+        "        if looks.told != seen or longer:\n",
+        "        if looks.told is not None or seen:\n",
         f"{WAITERS}::test_a_place_that_moved_up_is_told_by_the_poll_and_one_that_did_not_is_not",
     ),
     waiters(

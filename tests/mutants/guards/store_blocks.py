@@ -48,15 +48,15 @@ STORE: list[Mutant] = [
     blocks(
         Kind.COUNT,
         "an operator's change turns all the seats it names",
-        '        assert turned.rowcount == len(blocks.seats), "the seats',
-        '        assert turned.rowcount >= 0, "the seats',
+        '    assert turned.rowcount == len(blocks.seats), "the seats',
+        '    assert turned.rowcount >= 0, "the seats',
         f"{BLOCKS}::test_a_change_that_turned_too_few_is_undone_and_alarms",
     ),
     blocks(
         Kind.COUNT,
         "an operator's change moves all the counters it names",
-        '        assert moved.rowcount == len(blocks.areas), "the areas',
-        '        assert moved.rowcount >= 0, "the areas',
+        '    assert moved.rowcount == len(blocks.areas), "the areas',
+        '    assert moved.rowcount >= 0, "the areas',
         f"{BLOCKS}::test_a_change_that_turned_too_few_is_undone_and_alarms",
     ),
     blocks(
@@ -146,8 +146,8 @@ STORE: list[Mutant] = [
     blocks(
         Kind.FACTS,
         "a block is told to the allocator",
-        "        conn.execute(INSERT_FACT, values)\n        change =",
-        "        change =",
+        '    conn.execute(INSERT_FACT, given | {"kind": kind.value, "hold": None, "body": body})\n',
+        "",
         f"{BLOCKS}::test_what_is_blocked_is_off_sale_with_fact_history_and_audit",
     ),
     blocks(
@@ -326,8 +326,8 @@ ALLOCATOR: list[Mutant] = [
     memory(
         Kind.OVERLAY,
         "a discarded unblock is put back",
-        "            self._seats.append((seat, BLOCKED))\n",
-        "",
+        "            self._seats.append((seat, BLOCKED))\n            memory.hold_of[seat] = 0\n",
+        "            memory.hold_of[seat] = 0\n",
         f"{MEMORY}::test_a_discarded_unblock_leaves_the_seats_and_places_blocked",
     ),
     memory(

@@ -43,9 +43,12 @@ function chosenOf(choice, venue) {
   return want;
 }
 
-/** What seats and places cost together. @param {Venue} venue */
-export function costOf(venue, seats, places) {
-  const category = (index) => venue.categories[index].price_minor;
+/**
+ * What seats and places cost together: each part is the sum of theirs, as the server adds it up.
+ * @param {Venue} venue @param {"total_minor" | "fee_minor" | "tax_minor"} [part]
+ */
+export function costOf(venue, seats, places, part = "total_minor") {
+  const category = (index) => venue.categories[index][part];
   const seated = sum(seats.map((seat) => category(venue.category[seat])));
   return seated + sum(Object.entries(places).map(([area, n]) => n * category(venue.areas[area].category)));
 }

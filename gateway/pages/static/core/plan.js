@@ -2,7 +2,8 @@
 // The wire form is the canonical JSON of the plan: seats and blocks are arrays in field order.
 
 /**
- * @typedef {{name: string, price_minor: number, currency: string, colour: string}} Category
+ * @typedef {{name: string, price_minor: number, currency: string, colour: string,
+ *            fee_minor: number, tax_minor: number, total_minor: number}} Category what is paid is the total
  * @typedef {{guid: string, name: string, category: number, capacity: number,
  *            x: number, y: number, width: number, height: number}} Area
  * @typedef {{section: number, row: string, seats: number[]}} Row
@@ -11,6 +12,7 @@
  * @property {string} name
  * @property {string} currency
  * @property {Category[]} categories
+ * @property {boolean} tax_included prices have the tax in them
  * @property {string[]} sections
  * @property {number} count how many seats
  * @property {string[]} guid
@@ -41,13 +43,25 @@ const STATE_OF_LETTER = { a: FREE, h: HELD, s: SOLD, b: BLOCKED };
 /** @param {string} letter */
 export const stateOf = (letter) => STATE_OF_LETTER[letter] ?? BLOCKED;
 
-/** @param {any} raw the plan's JSON @returns {Venue} */
-export function readPlan(raw) {
+/**
+ * Categories with what a seat of each costs in all.
+ * @param {any[]} categories of the plan @param {any} prices as `GET …/prices` says; null: nothing is added
+ * @returns {Category[]}
+ */
+export const withCosts = (categories, prices) =>
+  categories.map((category, index) => {
+    const { fee_minor = 0, tax_minor = 0, total_minor = category.price_minor } = prices?.categories[index] ?? {};
+    return { ...category, fee_minor, tax_minor, total_minor };
+  });
+
+/** @param {any} raw the plan's JSON @param {any} prices what is added to its prices @returns {Venue} */
+export function readPlan(raw, prices = null) {
   const count = raw.seats.length;
   const venue = {
     name: raw.name,
     currency: raw.currency,
-    categories: raw.categories,
+    categories: withCosts(raw.categories, prices),
+    tax_included: prices?.terms.tax_included ?? true,
     sections: raw.sections.map((section) => section.name),
     count,
     guid: new Array(count),

@@ -9,7 +9,7 @@ import { sizeOf } from "./holds.js";
 import { Link } from "./link.js";
 import { subjectOf, tokenFromAddress } from "./memory.js";
 import { Orders } from "./orders.js";
-import { FREE, readPlan, seatLabel, stateOf } from "./plan.js";
+import { FREE, readPlan, seatLabel, stateOf, withCosts } from "./plan.js";
 import { Waiting } from "./waiting.js";
 import * as words from "./words.js";
 
@@ -96,10 +96,16 @@ export class Sale {
     }
     if (!this.token) return this.set({ phase: "no_token" });
     this.remember();
-    const answer = await this.#get(`/v1/events/${this.slug}/plan`);
+    const [answer, prices] = await Promise.all([this.#get(`/v1/events/${this.slug}/plan`), this.#prices()]);
     if (!answer.ok) return this.set({ phase: "missing" });
-    this.touch({ venue: readPlan(await answer.json()) });
+    this.touch({ venue: readPlan(await answer.json(), prices) });
     this.link.open();
+  }
+
+  /** Fees and tax, settled when the sale begins; null where they are not told. */
+  async #prices() {
+    const answer = await this.#get(`/v1/events/${this.slug}/prices`, { cache: "no-store" });
+    return answer.ok ? await answer.json() : null;
   }
 
   #get(path, options) {
@@ -153,8 +159,18 @@ export class Sale {
   #eventBecame(state) {
     this.orders.eventBecame(state);
     this.touch({ event: { ...this.state.event, state } });
+    if (state === "open") this.#settle();
     const [title, text] = words.EVENT_STATES[state] ?? ["The sale is open", ""];
     this.say(`${title}. ${text}`);
+  }
+
+  /** Who waited for the sale to begin sees what was settled meanwhile. */
+  async #settle() {
+    const prices = await this.#prices();
+    const { venue } = this.state;
+    venue.categories = withCosts(venue.categories, prices);
+    venue.tax_included = prices?.terms.tax_included ?? true;
+    this.touch();
   }
 
   #changed({ batch_no, changed, areas, held_until = null }) {

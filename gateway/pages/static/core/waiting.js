@@ -51,7 +51,7 @@ export class Waiting {
     const entry = { id, position, want };
     this.said.set(id, position);
     this.#set([...this.entries.filter((one) => one.id !== id), entry], Math.max(this.sale.state.waiting.of, position));
-    this.sale.tell(words.nowWaiting(position, want, this.sale.state.venue));
+    this.sale.tell({ ...words.nowWaiting(position, want, this.sale.state.venue), about: "place" });
   }
 
   /** What the server has of this buyer. */
@@ -86,6 +86,7 @@ export class Waiting {
     if (position >= said || (position > SAID_FROM && position > said / 2)) return;
     this.said.set(id, position);
     if (said === Infinity) return; // the panel shows it, and a reload is no news
+    if (this.sale.state.notice?.about === "place") this.sale.touch({ notice: null });
     const what = want ? ` for ${triesInWords(want, this.sale.state.venue)[0]}` : "";
     this.sale.say(`You are number ${position} of ${of} now${what}.`);
   }

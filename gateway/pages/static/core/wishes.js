@@ -127,7 +127,7 @@ export function outlookOf(tries, venue, states) {
   return { possible, low: possible ? low : 0, high };
 }
 
-/** How many free seats a party describes, and their lowest and highest price. @param {any} party @param {Venue} venue @param {Uint8Array} states */
+/** How many free seats a party describes, and the least and most one costs. @param {any} party @param {Venue} venue @param {Uint8Array} states */
 function freeFor({ section, category, price_min = 0, price_max = Infinity, accessible = 0 }, venue, states) {
   const in_section = section ? venue.sections.indexOf(section) : -1;
   const fitting = venue.categories.map(
@@ -137,10 +137,10 @@ function freeFor({ section, category, price_min = 0, price_max = Infinity, acces
   for (let seat = 0; seat < venue.count; seat += 1) {
     if (states[seat] !== FREE || (venue.accessible[seat] && !accessible)) continue;
     if (!fitting[venue.category[seat]] || (in_section >= 0 && venue.section[seat] !== in_section)) continue;
-    const { price_minor } = venue.categories[venue.category[seat]];
+    const { total_minor } = venue.categories[venue.category[seat]];
     found.free += 1;
-    found.low = Math.min(found.low, price_minor);
-    found.high = Math.max(found.high, price_minor);
+    found.low = Math.min(found.low, total_minor);
+    found.high = Math.max(found.high, total_minor);
   }
   return found;
 }

@@ -14,6 +14,7 @@ import { partiesOf } from "./wishes.js";
  * @property {number[]} [seats] shown on the map
  * @property {import("./offers.js").Offer[]} [offers] what can be asked for instead
  * @property {any} [wait] what can be waited for
+ * @property {"place"} [about] what makes it out of date when it changes
  */
 
 const OTHERS = "Pick other seats, or let us find the best that are free.";

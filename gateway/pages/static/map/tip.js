@@ -19,11 +19,11 @@ export function seatState({ state, orders }, seat) {
 /** Place, price and state in one sentence. */
 export function seatSentence(sale, seat) {
   const { venue, notice } = sale.state;
-  const { price_minor, name } = venue.categories[venue.category[seat]];
+  const { total_minor, name } = venue.categories[venue.category[seat]];
   const access = ACCESS[venue.accessible[seat]];
   const offer = notice?.offers?.findIndex(({ seats }) => seats.includes(seat)) ?? -1;
   const offered = offer >= 0 ? `, offered to you as ${offer + 1}` : "";
-  return `${seatPlace(venue, seat)}${access && `, ${access}`}, ${name}, ${price(price_minor, venue.currency)}, ${seatState(sale, seat)}${offered}`;
+  return `${seatPlace(venue, seat)}${access && `, ${access}`}, ${name}, ${price(total_minor, venue.currency)}, ${seatState(sale, seat)}${offered}`;
 }
 
 /** The same of a standing area. */
@@ -31,19 +31,19 @@ export function areaSentence(sale, index) {
   const { venue, places, choice } = sale.state;
   const area = venue.areas[index];
   const wanted = choice.places[index] ?? 0;
-  const cost = price(venue.categories[area.category].price_minor, venue.currency);
+  const cost = price(venue.categories[area.category].total_minor, venue.currency);
   const chosen = wanted ? `, ${counted(wanted, "place")} chosen` : "";
   return `${area.name}, standing, ${cost} each, ${places[index] ? `${counted(places[index], "place")} left` : "none left"}${chosen}`;
 }
 
 export function Tip({ sale, seat, tip }) {
   const { venue } = sale.state;
-  const { price_minor, name } = venue.categories[venue.category[seat]];
+  const { total_minor, name } = venue.categories[venue.category[seat]];
   const access = ACCESS[venue.accessible[seat]];
   return html`<div class="tip" ref=${tip} aria-hidden="true">
     <b>${venue.row[seat] && `Row ${venue.row[seat]} · `}Seat ${venue.number[seat]}</b>
     <span>${venue.sections[venue.section[seat]]}</span>
-    <span class="tip-price">${price(price_minor, venue.currency)} <small>${name}</small></span>
+    <span class="tip-price">${price(total_minor, venue.currency)} <small>${name}</small></span>
     <em data-state=${sale.state.seats[seat]}>${seatState(sale, seat)}${access && ` · ${access}`}</em>
   </div>`;
 }

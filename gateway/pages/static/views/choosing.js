@@ -7,6 +7,7 @@ import { seatLabel } from "../core/plan.js";
 import { outlookOf, triesOf } from "../core/wishes.js";
 import { onHold } from "../core/words.js";
 import { html } from "../html.js";
+import { Added } from "./added.js";
 import { Places } from "./places.js";
 import { TimeLeft } from "./timeleft.js";
 import { BestWish } from "./wish.js";
@@ -75,7 +76,7 @@ function PickedSeat({ sale, seat }) {
   const label = seatLabel(venue, seat);
   return html`<li>
     <span class="picked-name"><b>${label}</b> <small>${venue.sections[venue.section[seat]]}</small></span>
-    <span class="money">${price(category.price_minor, venue.currency)}</span>
+    <span class="money">${price(category.total_minor, venue.currency)}</span>
     <button type="button" class="remove" aria-label=${`Remove ${label}`} onClick=${() => sale.toggle(seat)}>×</button>
   </li>`;
 }
@@ -106,6 +107,7 @@ function TheButton({ sale }) {
     ${hopeless && html`<${WaitForThem} sale=${sale} want=${wantOf(choice, venue)} label=${`Wait for ${what}`} />`}
     ${!hopeless && !sale.orders.moving && html`<label class="check wait-check"><input type="checkbox" checked=${choice.wait}
       onChange=${() => sale.choose({ wait: !choice.wait }, notice)} /> <span>If that cannot be had, wait for it</span></label>`}
+    ${quantity > 0 && possible && html`<${Added} venue=${venue} choice=${choice} />`}
     <div class=${`thumb ${possible && !over && !offered ? "ready" : ""}`}><button type="submit" class="button main" disabled=${!possible || over}>
       ${!quantity || !possible ? "Hold seats" : `${verb} ${what} · ${from ? "from " : ""}${price(cost, venue.currency)}`}
     </button></div>

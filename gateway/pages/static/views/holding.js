@@ -7,6 +7,7 @@ import { counted, price } from "../core/money.js";
 import { seatPlace } from "../core/plan.js";
 import { choiceInWords } from "../core/tellings.js";
 import { Component, html } from "../html.js";
+import { Added } from "./added.js";
 import { Stepper } from "./stepper.js";
 import { Countdown, WhenSoon } from "./timeleft.js";
 
@@ -40,6 +41,7 @@ class OneHold extends Component {
         <${Mine} sale=${sale} hold=${hold} />
         <div class="act">
           <p class="total"><span>${counted(sizeOf(hold), hold.seats.length ? "seat" : "place")}</span><b class="money">${cost}</b></p>
+          <${Added} venue=${venue} choice=${{ picked: hold.seats, places: hold.places }} />
           <div class=${`thumb ${first ? "ready" : ""}`}><button type="button" class="button main" disabled=${hold.wish !== ""}
             onClick=${() => sale.orders.act(hold, "confirm")}>${hold.wish === "confirm" ? "Buying…" : `${hold.offered ? "Take it" : "Buy"} · ${cost}`}</button></div>
           <${MoreTime} sale=${sale} hold=${hold} />
@@ -54,10 +56,10 @@ function Mine({ sale, hold }) {
   return html`<ul class="mine">
     ${hold.seats.map((seat) => html`<li key=${seat}><b>${sale.orders.names({ seats: [seat], places: {} })[0]}</b>
       <small>${seatPlace(venue, seat)}</small>
-      <span class="money">${price(venue.categories[venue.category[seat]].price_minor, venue.currency)}</span></li>`)}
+      <span class="money">${price(venue.categories[venue.category[seat]].total_minor, venue.currency)}</span></li>`)}
     ${Object.entries(hold.places).map(([area, n]) => html`<li key=${`area ${area}`}><b>${n} × ${venue.areas[area].name}</b>
       <small>Standing</small>
-      <span class="money">${price(n * venue.categories[venue.areas[area].category].price_minor, venue.currency)}</span></li>`)}
+      <span class="money">${price(n * venue.categories[venue.areas[area].category].total_minor, venue.currency)}</span></li>`)}
   </ul>`;
 }
 

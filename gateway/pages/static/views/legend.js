@@ -29,7 +29,7 @@ export class Legend extends Component {
       <ul aria-label="Prices">
         ${venue.categories.map((category) => html`<li key=${category.name}>
           <i class="disc" style=${{ background: colour(category) }}></i>${category.name}
-          ${" "}<b class="money">${price(category.price_minor, venue.currency)}</b></li>`)}
+          ${" "}<b class="money">${price(category.total_minor, venue.currency)}</b></li>`)}
       </ul>
       <ul aria-label="Signs">
         <li><i class="sign held"></i>on hold</li>

@@ -40,7 +40,7 @@ function Rows({ sale, section, free }) {
   const rows = venue.rows.filter((row) => row.section === section && row.seats.some(shown));
   if (!rows.length) return html`<p class="quiet-text">No seat is free here right now.</p>`;
   return rows.map(({ row, seats: inRow }) => {
-    const prices = [...new Set(inRow.map((seat) => venue.categories[venue.category[seat]].price_minor))];
+    const prices = [...new Set(inRow.map((seat) => venue.categories[venue.category[seat]].total_minor))];
     return html`<div key=${row} class="list-row" role="group" aria-label=${row ? `Row ${row}` : "Seats"}>
       <span class="list-row-name"><b>${row && `Row ${row}`}</b> <small>${prices.map((one) => price(one, venue.currency)).join(", ")}</small></span>
       <div class="list-seats">${inRow.filter(shown).map((seat) => html`<${SeatButton} key=${seat} sale=${sale} seat=${seat} />`)}</div>

@@ -40,14 +40,15 @@ function Price({ venue, best, wish }) {
   const seated = venue.categories.filter((_category, index) => venue.category.includes(index));
   if (seated.length < 2) return null;
   const money = (minor) => price(minor, venue.currency);
-  const options = [["", "Any price"], ...seated.map(({ name, price_minor }) => [`=${name}`, `${name} · ${money(price_minor)}`])];
+  const options = [["", "Any price"], ...seated.map(({ name, total_minor }) => [`=${name}`, `${name} · ${money(total_minor)}`])];
   if (prices.length > 2) options.push(["range", "A range"]);
   const choose = (next) => wish({ price: next, ...(next === "range" && { low: prices[0], high: prices.at(-2) }) });
   return html`<${Choose} label="Price" value=${best.price} options=${options} set=${choose} />`;
 }
 
 function Range({ venue, best, wish }) {
-  const options = pricesOf(venue).map((minor) => [String(minor), price(minor, venue.currency)]);
+  const total = (minor) => venue.categories.find(({ price_minor }) => price_minor === minor).total_minor;
+  const options = pricesOf(venue).map((minor) => [String(minor), price(total(minor), venue.currency)]);
   const bound = (label, name) => html`<${Choose} label=${label} value=${String(best[name])} options=${options}
     set=${(minor) => wish({ [name]: Number(minor) })} />`;
   return html`<div class="pair">${bound("From", "low")}${bound("To", "high")}</div>`;

@@ -1,0 +1,132 @@
+"""The operators' HTTP for sales by hand (sell or give seats and places, take orders back) and for prices.
+
+Each says `who` and `why`; see `store.sales` for what is refused and what a repeated call does. A change
+wakes the event's allocator.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Request, Response
+from msgspec import Meta, Struct
+
+from gateway.operators.access import (
+    answer,
+    body_described,
+    in_database,
+    read_body,
+    require_operator,
+    wake_allocator,
+)
+from gateway.operators.seats import HOLD_ID, SEATS_BYTES_MAX, Conn, Named, Places, Who, Why
+from store import audit, blocks, event_prices, sales
+from store.errors import NotFound
+from store.events import get_event
+from store.prices import PriceTerms
+from store.sales import Order
+from store.words import HoldKind
+
+# Told in the description; checked by `store.sales`, for all who sell.
+_Buyer = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": sales.BUYER_LENGTH_MAX})]
+_Reference = Annotated[str, Meta(extra_json_schema={"maxLength": sales.REFERENCE_LENGTH_MAX})]
+_Quantity = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
+
+
+class Sale(Struct, frozen=True, forbid_unknown_fields=True):
+    """Seats by guid and standing places by area, all or nothing, for one buyer (`to`, as in their tokens).
+
+    The same again is the same sale; `reference` tells apart two alike.
+    """
+
+    who: Who
+    why: Why
+    to: _Buyer
+    kind: Literal["complimentary", "box_office"]
+    seats: Named = []
+    areas: dict[str, Places] = {}
+    reference: _Reference = ""
+
+
+class Return(Struct, frozen=True, forbid_unknown_fields=True):
+    """All of an order, or what is named; `quantity` is how many seats and places it has, as you know it."""
+
+    who: Who
+    why: Why
+    seats: Named = []
+    areas: dict[str, Places] = {}
+    quantity: _Quantity | None = None
+    block: bool = False
+    """What comes back stays off sale."""
+
+
+class Prices(PriceTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Fees and tax of an event that has not begun; what is left out is none."""
+
+    who: Who
+    why: Why
+
+
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+
+
+@router.post("/events/{event}/sales", openapi_extra=body_described(Sale))
+async def sell(request: Request, event: str) -> Response:
+    """Sell or give seats and places by hand. 409 `seats_not_free`, `places_not_free` says who has what."""
+    wanted = await read_body(request, Sale, SEATS_BYTES_MAX)
+    said = audit.said(wanted.who, wanted.why)
+
+    def work(conn: Conn) -> Order:
+        event_id, plan = blocks.event_and_plan(conn, event)
+        kind, what = HoldKind(wanted.kind), (wanted.seats, wanted.areas, wanted.to)
+        return sales.sell(conn, event_id, plan, *what, kind, said, reference=wanted.reference)
+
+    order = await in_database(request, work)
+    await wake_allocator(request, event)
+    return answer(order)
+
+
+@router.post("/events/{event}/orders/{hold}/return", openapi_extra=body_described(Return))
+async def take_back(request: Request, event: str, hold: str) -> Response:
+    """Take an order back, whole or in part. 409 `not_an_order`, `not_in_order`, `order_changed`."""
+    wanted = await read_body(request, Return, SEATS_BYTES_MAX)
+    said = audit.said(wanted.who, wanted.why)
+    if not HOLD_ID.fullmatch(hold):
+        raise NotFound("hold_not_found", f"{hold!r} is no order's id; ids are numbers.")
+
+    def work(conn: Conn) -> Order:
+        event_id, plan = blocks.event_and_plan(conn, event)
+        return sales.take_back(
+            conn,
+            event_id,
+            plan,
+            int(hold),
+            said,
+            seats=wanted.seats,
+            areas=wanted.areas,
+            quantity=wanted.quantity,
+            block=wanted.block,
+        )
+
+    order = await in_database(request, work)
+    await wake_allocator(request, event)
+    return answer(order)
+
+
+@router.get("/events/{event}/prices")
+async def show_prices(request: Request, event: str) -> Response:
+    """What a seat or place of each category costs."""
+    return answer(await in_database(request, lambda conn: event_prices.read(conn, get_event(conn, event).id)))
+
+
+@router.put("/events/{event}/prices", openapi_extra=body_described(Prices))
+async def set_prices(request: Request, event: str) -> Response:
+    """Settle fees and tax before the sale begins; 409 `prices_fixed` afterwards."""
+    wanted = await read_body(request, Prices)
+    said = audit.said(wanted.who, wanted.why)
+    terms = PriceTerms(
+        wanted.fee_minor, wanted.fee_basis_points, wanted.tax_basis_points, wanted.tax_included
+    )
+    work = partial(event_prices.set_terms, slug=event, terms=terms, said=said)
+    return answer(await in_database(request, work))

@@ -1,0 +1,67 @@
+"""What is paid in all is shown before anybody asks and in the hold; and what of it is fee and tax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from store.prices import PriceTerms, of_seats
+from tests.browser.fake_gateway import FakeGateway
+
+pytestmark = pytest.mark.browser
+TERMS = PriceTerms(150, 250, 1_900, tax_included=False)
+
+
+@pytest.fixture
+def fake() -> FakeGateway:
+    return FakeGateway(price_terms=TERMS)
+
+
+def euros(minor: int) -> str:
+    return f"€{minor / 100:.2f}"
+
+
+def test_fees_and_tax_are_in_every_price_and_told_before_holding_and_in_the_hold(
+    page: Page, fake: FakeGateway, choose: Callable[[Page, int], None]
+) -> None:
+    cost = of_seats(fake.plan, TERMS, [0, 1])
+    assert cost.total_minor == cost.price_minor + cost.fee_minor + cost.tax_minor
+    for seat in (0, 1):
+        choose(page, seat)
+    parts = f"In this: {euros(cost.fee_minor)} fees and {euros(cost.tax_minor)} tax."
+    expect(page.locator(".choosing .added")).to_have_text(parts)
+    expect(page.locator(".choosing .total")).to_contain_text(euros(cost.total_minor))
+    button = page.locator(".choosing .button.main")
+    expect(button).to_have_text(f"Hold 2 seats · {euros(cost.total_minor)}")
+    button.click()
+    expect(page.locator(".holding .added")).to_have_text(parts)
+    expect(page.get_by_role("button", name=f"Buy · {euros(cost.total_minor)}")).to_be_visible()
+
+
+def test_best_available_says_what_is_paid_in_all(page: Page, fake: FakeGateway) -> None:
+    page.get_by_role("button", name="Best available").click()
+    least, most = (
+        euros(2 * of_seats(fake.plan, TERMS, [seat]).total_minor)
+        for seat in sorted(
+            range(len(fake.plan.seats)),
+            key=lambda seat: fake.plan.categories[fake.plan.seats[seat].category].price_minor,
+        )[:: len(fake.plan.seats) - 1]
+    )
+    assert least != most
+    expect(page.locator(".choosing .total")).to_contain_text(f"from {least}")
+    expect(page.locator(".choosing .added")).to_have_text("Fees and tax are in the price.")
+
+
+def test_what_is_settled_while_somebody_waits_is_shown_when_the_sale_opens(
+    page: Page, fake: FakeGateway
+) -> None:
+    legend = page.locator(".legend .money").first
+    before = of_seats(fake.plan, TERMS, [0]).total_minor
+    expect(legend).to_have_text(euros(before))
+    fake.price_terms = PriceTerms(1_000)
+    fake.become("paused")
+    fake.become("open")
+    category = fake.plan.categories[fake.plan.seats[0].category]
+    expect(legend).to_have_text(euros(category.price_minor + 1_000))

@@ -1,0 +1,146 @@
+"""What a seat costs adds up to the cent, for each seat and for what is held together."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from store import audit, event_prices, events
+from store.errors import BadRequest, Conflicted, NotFound
+from store.prices import Price, PriceTerms, of_categories, of_seats, price_of, together
+from store.venues.rows import save_venue
+from store.words import PRICE_MINOR_MAX, EventState
+from tests.allocator.house import plan_of
+
+PLAN = plan_of()
+SAID = audit.said("Olga", "as agreed")
+
+minors = st.integers(0, PRICE_MINOR_MAX) | st.integers(0, 20_000)
+points = st.integers(0, 10_000)
+terms = st.builds(PriceTerms, minors, points, points, st.booleans())
+
+
+@given(minors, terms)
+def test_the_parts_of_a_seat_add_up_and_each_is_what_it_says_to_half_a_unit(minor, terms):
+    one = price_of(minor, terms)
+    assert one.price_minor == minor
+    assert one.total_minor == minor + one.fee_minor + (0 if terms.tax_included else one.tax_minor)
+    fee = terms.fee_minor + Fraction(minor * terms.fee_basis_points, 10_000)
+    assert -Fraction(1, 2) <= fee - one.fee_minor < Fraction(1, 2)  # half of a unit upwards
+    net = one.total_minor - one.tax_minor
+    assert 0 <= one.tax_minor <= one.total_minor
+    rate = Fraction(terms.tax_basis_points, 10_000)
+    exact = Fraction(one.total_minor) * rate / (1 + rate) if terms.tax_included else net * rate
+    assert abs(exact - one.tax_minor) <= Fraction(1, 2)
+
+
+@given(st.lists(minors, max_size=20), terms)
+def test_a_party_pays_what_its_seats_cost_one_by_one(prices, terms):
+    each = [price_of(minor, terms) for minor in prices]
+    party = together(each)
+    assert party.total_minor == sum(one.total_minor for one in each)
+    added = 0 if terms.tax_included else party.tax_minor
+    assert party.total_minor == party.price_minor + party.fee_minor + added
+
+
+@given(st.lists(st.integers(0, len(PLAN.seats) - 1), max_size=12, unique=True), st.integers(0, 9), terms)
+def test_seats_and_places_cost_what_their_categories_do(seats, places, terms):
+    each = of_categories(PLAN.categories, terms)
+    one_by_one = [each[PLAN.seats[seat].category] for seat in seats]
+    one_by_one += [each[PLAN.areas[0].category]] * places
+    assert of_seats(PLAN, terms, seats, {0: places}) == together(one_by_one)
+
+
+@pytest.mark.parametrize(
+    ("minor", "terms", "price"),
+    [
+        (4_990, PriceTerms(), Price(4_990, 0, 0, 4_990)),
+        (4_990, PriceTerms(150, 250), Price(4_990, 275, 0, 5_265)),
+        (1_000, PriceTerms(tax_basis_points=1_900), Price(1_000, 0, 160, 1_000)),
+        (1_000, PriceTerms(tax_basis_points=1_900, tax_included=False), Price(1_000, 0, 190, 1_190)),
+        (1_000, PriceTerms(50, 0, 700, tax_included=False), Price(1_000, 50, 74, 1_124)),
+        (10, PriceTerms(fee_basis_points=500), Price(10, 1, 0, 11)),  # half a unit is one
+        (9, PriceTerms(fee_basis_points=500), Price(9, 0, 0, 9)),
+        (1, PriceTerms(tax_basis_points=10_000), Price(1, 0, 1, 1)),
+        (0, PriceTerms(), Price(0, 0, 0, 0)),
+    ],
+)
+def test_examples(minor, terms, price):
+    assert price_of(minor, terms) == price
+
+
+# --- of an event ---
+
+
+@pytest.fixture
+def conn(database_url):
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for slug in ("gig", "gig-2"):
+            events.create_event(connection, slug, slug, save_venue(connection, "house", PLAN), PLAN)
+        yield connection
+
+
+def read(conn, slug="gig"):
+    return event_prices.read(conn, events.get_event(conn, slug).id)
+
+
+def test_without_terms_a_seat_costs_its_categorys_price(conn):
+    prices = read(conn)
+    assert (prices.currency, prices.terms) == ("EUR", PriceTerms())
+    costs = [(one.category, one.total_minor) for one in prices.categories]
+    assert costs == [("Gold", 9000), ("Silver", 5000)]
+
+
+def test_terms_are_set_and_changed_until_the_sale_begins_with_who_and_why(conn):
+    first, second = PriceTerms(150, 250, 1_900, tax_included=False), PriceTerms(fee_minor=200)
+    assert event_prices.set_terms(conn, "gig", first, SAID).terms == first
+    events.set_state(conn, "gig", EventState.LOBBY)
+    made = event_prices.set_terms(conn, "gig", second, SAID)
+    assert made == read(conn)
+    assert [one.total_minor for one in made.categories] == [9_200, 5_200]
+    assert read(conn, "gig-2").terms == PriceTerms()
+    rows = audit.read(conn, events.get_event(conn, "gig").id)
+    assert [(row.who, row.what["fee_minor"]) for row in rows] == [("Olga", 200), ("Olga", 150)]
+    events.set_state(conn, "gig", EventState.OPEN)
+    with pytest.raises(Conflicted) as refused:
+        event_prices.set_terms(conn, "gig", first, SAID)
+    assert refused.value.code == "prices_fixed"
+    assert read(conn).terms == second
+
+
+def test_the_same_again_changes_nothing_at_any_time(conn):
+    given = PriceTerms(150)
+    event_prices.set_terms(conn, "gig", given, SAID)
+    events.set_state(conn, "gig", EventState.OPEN)
+    assert event_prices.set_terms(conn, "gig", given, SAID).terms == given
+    assert len(audit.read(conn, events.get_event(conn, "gig").id)) == 1
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        PriceTerms(-1),
+        PriceTerms(PRICE_MINOR_MAX + 1),
+        PriceTerms(0, 10_001),
+        PriceTerms(0, -1),
+        PriceTerms(0, 0, 10_001),
+        PriceTerms(0, 0, -5),
+    ],
+)
+def test_terms_out_of_bounds_are_refused_here_and_by_the_table(conn, terms):
+    with pytest.raises(BadRequest) as refused:
+        event_prices.set_terms(conn, "gig", terms, SAID)
+    assert refused.value.code == "invalid_prices"
+    values = (terms.fee_minor, terms.fee_basis_points, terms.tax_basis_points)
+    with pytest.raises(psycopg.errors.CheckViolation):
+        conn.execute("INSERT INTO event_price VALUES (99, %s, %s, %s, true)", values)
+    assert read(conn).terms == PriceTerms()
+
+
+def test_an_event_that_is_not_there_is_told(conn):
+    with pytest.raises(NotFound):
+        event_prices.set_terms(conn, "none", PriceTerms(), SAID)
