@@ -27,7 +27,9 @@ Connection = psycopg.Connection[Any]
 def load_layout(conn: Connection, event_id: int) -> Layout:
     """The event's plan, ready for decisions."""
     row = conn.execute(
-        "SELECT plan FROM venue JOIN event ON event.venue_id = venue.id WHERE event.id = %s", (event_id,)
+        "SELECT coalesce(event_plan.plan, venue.plan) FROM venue JOIN event ON event.venue_id = venue.id"
+        "  LEFT JOIN event_plan ON event_plan.event_id = event.id WHERE event.id = %s",
+        (event_id,),
     ).fetchone()
     conn.commit()
     assert row is not None, "an event has a venue"

@@ -11,7 +11,9 @@ from store import plan as plans
 from store.errors import NotFound
 
 EVENT = """
-SELECT event.id, venue.plan FROM event JOIN venue ON venue.id = event.venue_id WHERE event.slug = %s
+SELECT event.id, coalesce(event_plan.plan, venue.plan)
+  FROM event JOIN venue ON venue.id = event.venue_id LEFT JOIN event_plan ON event_plan.event_id = event.id
+ WHERE event.slug = %s
 """
 SEATS = "SELECT seat_no, state, hold_id FROM seat WHERE event_id = %s ORDER BY seat_no"
 AREAS = "SELECT area_no, capacity, held, sold, blocked FROM area WHERE event_id = %s ORDER BY area_no"

@@ -85,9 +85,10 @@ async def show_event(request: Request, event: Slug) -> Response:
 async def show_plan(
     request: Request, event: Slug, if_none_match: Annotated[str | None, Header()] = None
 ) -> Response:
-    """The seating plan. It never changes, so its ETag is good for ever."""
+    """The seating plan. Once the event is no draft it never changes, so its ETag is good for ever."""
     runtime = await _runtime(request).events.get(event)
-    headers = {"ETag": runtime.plan_etag, "Cache-Control": "public, max-age=86400"}
+    kept = "no-cache" if runtime.row.state is EventState.DRAFT else "max-age=86400"
+    headers = {"ETag": runtime.plan_etag, "Cache-Control": f"public, {kept}"}
     if if_none_match == runtime.plan_etag:
         return Response(status_code=304, headers=headers)
     return Response(runtime.plan_text, headers=headers, media_type="application/json")

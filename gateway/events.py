@@ -55,9 +55,7 @@ class EventRuntime:
         self, row: EventRow, plan_text: bytes, plan_sha256: str, seat_map: SeatMap, parts: Parts
     ) -> None:
         self.row = row
-        self.plan = plan.decode(plan_text)
-        self.plan_text = plan_text
-        self.plan_etag = f'"{plan_sha256}"'
+        self._take_plan(plan_text, plan_sha256)
         self.seats = Seats(self.plan)
         self.numbers, self.area_numbers = self.seats.numbers, self.seats.area_numbers
         self.watch = Watch(self.seats)
@@ -234,6 +232,10 @@ class EventRuntime:
         try:
             async with self._parts.pool.connection() as connection:
                 row = await lookups.event_by_slug(connection, self.row.slug)
+                if row.plan_sha256 != self.row.plan_sha256:
+                    self._take_plan(*await lookups.plan_text(connection, row.id))
+                    self.seats.take_categories(self.plan)
+                    self._reload()
         except (NotFound, *DATABASE_AWAY):
             return
         before, self.row = self.row.state, row
@@ -241,6 +243,12 @@ class EventRuntime:
             self._set_state(row.state)
             frame = msgspec.json.encode({"type": "event", "state": row.state})
             await broadcast(self.clients, frame)
+
+    def _take_plan(self, text: bytes, sha256: str) -> None:
+        """What may change of it, while the event is a draft, are the categories of its seats."""
+        self.plan = plan.decode(text)
+        self.plan_text = text
+        self.plan_etag = f'"{sha256}"'
 
     def _set_state(self, state: EventState) -> None:
         if state is EventState.PAUSED:
@@ -326,7 +334,7 @@ class Events:
         try:
             async with self._parts.pool.connection() as connection:
                 row = await lookups.event_by_slug(connection, slug)
-                text, sha256 = await lookups.plan_text(connection, row.venue_id)
+                text, sha256 = await lookups.plan_text(connection, row.id)
                 seat_map = await lookups.seat_map(connection, row.id)
         except NotFound:
             if len(self._missing) >= MISSING_MAX:

@@ -55,6 +55,10 @@ class Seats:
         self.letters = bytearray(b"a" * len(plan.seats))
         self.held_until = array("q", bytes(8 * len(plan.seats)))
         self.areas_free = [0] * len(plan.areas)
+        self.take_categories(plan)
+
+    def take_categories(self, plan: Plan) -> None:
+        """The seats are of these categories from now on; a `load` has to follow."""
         self.stock = Stock(plan, self.letters, self.held_until, HELD)
 
     def load(self, snapshot: SeatMap) -> tuple[list[int], list[int]]:

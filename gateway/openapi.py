@@ -25,6 +25,7 @@ from store.events import Event
 from store.overview import Overview
 from store.plan import Plan
 from store.prices import PriceTerms
+from store.recategorise import Recategorised
 from store.sales import Order
 from store.tours import Date, Tour
 from store.waiting_overview import WaitingOverview
@@ -276,6 +277,9 @@ CALLS: dict[tuple[str, str], Call] = {
     ),
     ("post", "/v1/operator/events/{event}/orders/{hold}/return"): Call(
         {200: ("What is left of it.", Order)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("post", "/v1/operator/events/{event}/categories"): Call(
+        {200: ("What has this category now.", Recategorised)}, (400, 404, 409, 413, 503), "operator"
     ),
     ("get", "/v1/operator/events/{event}/prices"): Call(
         {200: ("What each category costs.", EventPrices)}, (404, 503), "operator"

@@ -66,6 +66,8 @@ class EventRow(Struct, frozen=True):
     """Category → most seats and places of it one buyer may have."""
     tour: TourRow | None
     price_terms: PriceTerms = PriceTerms()
+    plan_sha256: str = ""
+    """In hex, of the event's plan; what it is of may change while it is a draft."""
 
 
 class Decided(Struct, frozen=True):
@@ -169,13 +171,21 @@ SELECT event.id, event.slug, event.name, venue_id, state, hold_ttl_seconds, even
        fast_gate, (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds,
        offer_ttl_seconds, limits,
        tour.slug, tour.name, tour.seats_per_buyer_max,
-       fee_minor, fee_basis_points, tax_basis_points, tax_included
-  FROM event LEFT JOIN tour ON tour.id = event.tour_id
-       LEFT JOIN event_price ON event_price.event_id = event.id
+       fee_minor, fee_basis_points, tax_basis_points, tax_included,
+       encode(coalesce(event_plan.plan_sha256, venue.plan_sha256), 'hex')
+  FROM event JOIN venue ON venue.id = event.venue_id
+  LEFT JOIN tour ON tour.id = event.tour_id
+  LEFT JOIN event_price ON event_price.event_id = event.id
+  LEFT JOIN event_plan ON event_plan.event_id = event.id
 """
 READ_EVENT = _EVENT + " WHERE event.slug = %s"
 LIST_EVENTS = _EVENT + f" ORDER BY event.id DESC LIMIT {EVENTS_MAX}"
-READ_PLAN = "SELECT plan, encode(plan_sha256, 'hex') FROM venue WHERE id = %s"
+READ_PLAN = """
+SELECT coalesce(event_plan.plan, venue.plan),
+       encode(coalesce(event_plan.plan_sha256, venue.plan_sha256), 'hex')
+  FROM event JOIN venue ON venue.id = event.venue_id LEFT JOIN event_plan ON event_plan.event_id = event.id
+ WHERE event.id = %s
+"""
 READ_CURSOR = "SELECT arrival, batch_no FROM event_cursor WHERE event_id = %s"
 
 _ENDING = """
@@ -255,14 +265,15 @@ async def events(connection: Conn) -> list[EventRow]:
 
 def _event(row: tuple[Any, ...]) -> EventRow:
     number, slug, name, venue_id, state, *rest = row
+    *rest, sha256 = rest
     tour = None if rest[-7] is None else TourRow(*rest[-7:-4])
     terms = PriceTerms() if rest[-1] is None else PriceTerms(*rest[-4:])
-    return EventRow(number, slug, name, venue_id, EventState(state), *[*rest[:-7], tour, terms])
+    return EventRow(number, slug, name, venue_id, EventState(state), *[*rest[:-7], tour, terms, sha256])
 
 
-async def plan_text(connection: Conn, venue_id: int) -> tuple[bytes, str]:
-    """(canonical JSON, its SHA-256 in hex) of a venue's plan."""
-    row = await (await connection.execute(READ_PLAN, (venue_id,))).fetchone()
+async def plan_text(connection: Conn, event_id: int) -> tuple[bytes, str]:
+    """(canonical JSON, its SHA-256 in hex) of an event's plan."""
+    row = await (await connection.execute(READ_PLAN, (event_id,))).fetchone()
     assert row is not None, "an event's venue exists"
     return row[0].encode(), row[1]
 

@@ -124,6 +124,15 @@ event_price = Table(
     comment="fees and tax of an event that has any; see store.prices",
 )
 
+event_plan = Table(
+    "event_plan",
+    metadata,
+    Column("event_id", Integer, primary_key=True, autoincrement=False),
+    Column("plan", Text, nullable=False, comment="the venue's with some categories moved, as canonical JSON"),
+    Column("plan_sha256", LargeBinary, nullable=False),
+    comment="events whose categories are not all the venue's; settled before the sale begins",
+)
+
 seat = Table(
     "seat",
     metadata,

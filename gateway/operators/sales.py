@@ -25,6 +25,7 @@ from store import audit, blocks, event_prices, sales
 from store.errors import NotFound
 from store.events import get_event
 from store.prices import PriceTerms
+from store.recategorise import recategorise as move_categories
 from store.sales import Order
 from store.words import HoldKind
 
@@ -59,6 +60,16 @@ class Return(Struct, frozen=True, forbid_unknown_fields=True):
     quantity: _Quantity | None = None
     block: bool = False
     """What comes back stays off sale."""
+
+
+class Categories(Struct, frozen=True, forbid_unknown_fields=True):
+    """Seats and areas, by guid, that get this category of the plan."""
+
+    who: Who
+    why: Why
+    category: str
+    seats: Named = []
+    areas: Named = []
 
 
 class Prices(PriceTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -112,6 +123,15 @@ async def take_back(request: Request, event: str, hold: str) -> Response:
     order = await in_database(request, work)
     await wake_allocator(request, event)
     return answer(order)
+
+
+@router.post("/events/{event}/categories", openapi_extra=body_described(Categories))
+async def recategorise(request: Request, event: str) -> Response:
+    """Give seats and areas another category while the event is a draft; 409 `categories_fixed` afterwards."""
+    wanted = await read_body(request, Categories, SEATS_BYTES_MAX)
+    said = audit.said(wanted.who, wanted.why)
+    given = (event, wanted.category, wanted.seats, wanted.areas, said)
+    return answer(await in_database(request, lambda conn: move_categories(conn, *given)))
 
 
 @router.get("/events/{event}/prices")

@@ -27,7 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help=(
         "Events: create, set, open, pause, resume, close, show, waiting, list; prices; "
-        "their seats: block, unblock, release-hold, sell, return."
+        "their seats: block, unblock, release-hold, sell, return, recategorise."
     ),
 )
 
@@ -246,5 +246,6 @@ app.command("unblock")(seats.unblock)
 app.command("release-hold")(seats.release_hold)
 app.command("sell")(sales.sell)
 app.command("return")(sales.take_back)
+app.command("recategorise")(sales.recategorise)
 app.command("prices")(sales.prices)
 app.command("audit")(seats.read_audit)

@@ -30,6 +30,7 @@ from store import audit, blocks, event_prices, sales
 from store.errors import BadRequest
 from store.events import get_event
 from store.prices import WHOLE
+from store.recategorise import recategorise as move_categories
 from store.stream.wake import wake
 from store.venues.reading import amount_minor
 from store.words import HoldKind
@@ -100,6 +101,28 @@ def take_back(
         else:
             rest = f"; it still has {view.named(left)}" if left.seats or left.areas else ""
             print_plainly(f"Order {order} of {left.buyer} is {left.state}{rest}.")
+
+
+def recategorise(
+    slug: SlugArgument,
+    to: Annotated[str, typer.Option("--to", help="A category of the plan, by name.")],
+    why: WhyOption,
+    seats: SeatsArgument = None,
+    area: Annotated[list[str] | None, typer.Option("--area", help="A whole area; may be repeated.")] = None,
+    who: WhoOption = None,
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give seats and areas another category (price level), while the event is a draft."""
+    with told_plainly(as_json), with_engines(data_dir) as (conn, _):
+        said = audit.said(name_of(who), why)
+        moved = move_categories(conn, slug, to, seats or [], area or [], said)
+        if as_json:
+            print_json(moved)
+        else:
+            names = [*moved.seats, *moved.areas]
+            more = " …" if len(names) > view.SEATS_TOLD_MAX else ""
+            print_plainly(f"{moved.category} now: {', '.join(names[: view.SEATS_TOLD_MAX])}{more}")
 
 
 class Tax(StrEnum):

@@ -69,6 +69,8 @@ def what_of(row: Audit) -> str:
     if "tour" in what:
         return f"{what['change']} {what['tour']}"
     told = f"{what['change']} {_named(what['seats'], what['areas'])}"
+    if what["change"] == "recategorise":
+        return f"{told}: {what['category']} now"
     if what["change"] == "sell":
         return f"{told} (order {what['hold']} of {what['buyer']}, {what['as']})"
     return f"{told} (hold {what['hold']} of {what['buyer']})" if "hold" in what else told

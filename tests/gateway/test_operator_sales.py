@@ -13,7 +13,7 @@ from store.words import OPERATORS_HOLDS
 from tests.gateway import test_operator_seats
 from tests.gateway.test_operator_seats import FLOOR, GUID, SAID
 from tests.gateway.test_operators import app_for, ask
-from tests.store.test_holds import HOLD, hold
+from tests.store.test_holds import HOLD, PLAN, hold
 
 conn, event, operator = test_operator_seats.conn, test_operator_seats.event, test_operator_seats.operator
 SALE = SAID | {"to": "ann", "kind": "box_office"}
@@ -136,3 +136,18 @@ def test_prices_are_settled_before_the_sale_and_shown_to_everybody(engine_urls, 
         answer = operator("PUT", "/prices", SAID | wrong)
         assert (answer.status, answer.json["code"]) == (400, "invalid_body")
     assert operator("PUT", "/prices", SAID | {"why": ""}).json["code"] == "why_required"
+
+
+def test_categories_are_moved_while_the_event_is_a_draft(operator, conn):
+    body = SAID | {"category": "Floor", "seats": GUID[:2]}
+    refused = operator("POST", "/categories", body)
+    assert (refused.status, refused.json["code"]) == (404, "unknown_category")
+    names = [one.name for one in PLAN.categories]
+    body["category"] = names[-1]
+    refused = operator("POST", "/categories", body)
+    assert (refused.status, refused.json["code"]) == (409, "categories_fixed")
+    conn.execute("UPDATE event SET state = 'draft'")
+    for _ in range(2):
+        moved = operator("POST", "/categories", body)
+        assert (moved.status, moved.json) == (200, {"category": names[-1], "seats": GUID[:2], "areas": []})
+    assert [row["what"]["change"] for row in operator("GET", "/audit").json["audit"]] == ["recategorise"]

@@ -6,7 +6,10 @@ import psycopg
 import pytest
 
 from gateway.events import EventRuntime
+from store import audit, events
 from store.prices import PriceTerms, of_categories
+from store.recategorise import recategorise
+from store.words import Best, EventState, Want
 from tests.gateway.rig import EVENT, gateway, make_event, scenario, until
 
 TERMS = PriceTerms(150, 250, 1_900, tax_included=False)
@@ -54,3 +57,47 @@ async def test_what_is_settled_later_is_shown_soon(engine_urls, event, monkeypat
         runtime: EventRuntime = await served.runtime.events.get(EVENT)
         await until(lambda: runtime.row.price_terms == TERMS)
         assert (await served.http("GET", path)).json()["terms"]["fee_minor"] == 150
+
+
+@scenario
+async def test_a_draft_whose_categories_were_moved_is_shown_so_soon(engine_urls, database_url, monkeypatch):
+    monkeypatch.setattr("gateway.events.ROW_SECONDS", 0.01)
+    make_event(database_url, state=EventState.DRAFT)
+    path = f"/v1/events/{EVENT}/plan"
+    async with gateway(engine_urls) as served:
+        before = await served.http("GET", path)
+        assert before.headers["cache-control"] == "public, no-cache"
+        runtime = await served.runtime.events.get(EVENT)
+        seat, names = runtime.plan.seats[0], [one.name for one in runtime.plan.categories]
+        other = names[seat.category - 1]
+        with psycopg.connect(database_url, autocommit=True) as conn:
+            recategorise(conn, EVENT, other, [seat.guid], [], audit.said("Olga", "the pillar"))
+        await until(lambda: runtime.plan.seats[0].category == names.index(other))
+        after = await served.http("GET", path, headers={"If-None-Match": before.headers["etag"]})
+        assert after.status == 200
+        assert after.json()["seats"][0][4] == names.index(other)
+        with psycopg.connect(database_url, autocommit=True) as conn:
+            events.set_state(conn, EVENT, EventState.OPEN)
+        await until(lambda: runtime.row.state is EventState.OPEN)
+        settled = await served.http("GET", path)
+        assert settled.headers["cache-control"] == "public, max-age=86400"
+
+
+@scenario
+async def test_what_is_left_of_a_category_counts_the_seats_that_were_moved_into_it(
+    engine_urls, database_url, monkeypatch
+):
+    monkeypatch.setattr("gateway.events.ROW_SECONDS", 0.01)
+    make_event(database_url, state=EventState.DRAFT)
+    async with gateway(engine_urls) as served:
+        runtime = await served.runtime.events.get(EVENT)
+        seat, names = runtime.plan.seats[0], [one.name for one in runtime.plan.categories]
+        other = seat.category - 1
+        with psycopg.connect(database_url, autocommit=True) as conn:
+            gone = [no for no, one in enumerate(runtime.plan.seats) if one.category == other % len(names)]
+            conn.execute("UPDATE seat SET state = 'blocked' WHERE seat_no = ANY (%s)", (gone,))
+            wanted = Want(best=Best(1, category=names[other]))
+            runtime._reload()
+            await until(lambda: runtime.seats.none_left(wanted, 0) is not None)
+            recategorise(conn, EVENT, names[other], [seat.guid], [], audit.said("Olga", "the pillar"))
+        await until(lambda: runtime.seats.none_left(wanted, 0) is None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from store.words import OPERATORS_HOLDS
 from tests.onsale import test_event_seats_command
 from tests.onsale.test_event_seats_command import FLOOR, GUID, WHY, told
+from tests.store.test_holds import PLAN
 
 conn, event = test_event_seats_command.conn, test_event_seats_command.event
 ORDER = str(OPERATORS_HOLDS)
@@ -82,3 +83,14 @@ def test_prices_are_settled_and_shown_and_fixed_once_the_sale_began(event, conn)
         code, _, err = event("prices", "gig", *again, *WHY)
         assert code == 1
         assert said in err.replace("\n", " ")
+
+
+def test_categories_are_moved_while_the_event_is_a_draft(event, conn):
+    words = ("recategorise", "gig", GUID[7], "--to", PLAN.categories[0].name, *WHY)
+    code, _, err = event(*words)
+    assert code == 1
+    assert "are settled" in err
+    conn.execute("UPDATE event SET state = 'draft'")
+    code, out, _ = event(*words)
+    assert (code, out) == (0, f"{PLAN.categories[0].name} now: {GUID[7]}\n")
+    assert told(event, *words)["seats"] == [GUID[7]]

@@ -1,4 +1,4 @@
-"""What operators sell and take back, and what is added to a price."""
+"""What operators sell and take back, what is added to a price, and seats in other categories."""
 
 from __future__ import annotations
 
@@ -52,4 +52,17 @@ def upgrade() -> None:
         sa.CheckConstraint("tax_basis_points BETWEEN 0 AND 10000", name="event_price_tax"),
         sa.PrimaryKeyConstraint("event_id"),
         comment="fees and tax of an event that has any; see store.prices",
+    )
+    op.create_table(
+        "event_plan",
+        sa.Column("event_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column(
+            "plan",
+            sa.Text(),
+            nullable=False,
+            comment="the venue's with some categories moved, as canonical JSON",
+        ),
+        sa.Column("plan_sha256", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("event_id"),
+        comment="events whose categories are not all the venue's; settled before the sale begins",
     )

@@ -157,6 +157,7 @@ export class Sale {
   }
 
   #eventBecame(state) {
+    if (this.state.event.state === "draft" && state !== "draft") return location.reload(); // its plan is settled now
     this.orders.eventBecame(state);
     this.touch({ event: { ...this.state.event, state } });
     if (state === "open") this.#settle();

@@ -1,0 +1,176 @@
+"""Categories of one event's seats are moved before its sale begins; venue and other events stay."""
+
+from __future__ import annotations
+
+import asyncio
+
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allocator.load import load_layout
+from allocator.replay import Finding, verify
+from bench.truth import read_truth
+from store import audit, blocks, events, lookups
+from store.errors import Conflicted, NotFound
+from store.plan import Plan, check, number
+from store.recategorise import recategorise, recategorised
+from store.venues.rows import load_plan, save_venue
+from store.words import EventState
+from tests.allocator import histories
+from tests.allocator.house import Owner, best, entry, plan_of
+
+PLAN = plan_of()
+SAID = audit.said("Olga", "the pillar")
+
+
+@given(histories.plans(), st.data())
+def test_blocks_are_cut_as_if_the_plan_had_been_made_so_and_back_again(plan: Plan, data):
+    drawn = st.lists(st.integers(0, 1), min_size=len(plan.seats), max_size=len(plan.seats))
+    seats, areas = data.draw(drawn), [1 - area.category for area in plan.areas]
+    moved = recategorised(plan, seats, areas)
+    check(moved)
+    made = number(
+        plan.name,
+        plan.currency,
+        plan.categories,
+        plan.sections,
+        moved.seats,
+        moved.areas,
+        focal=(plan.focal_x, plan.focal_y),
+        size=(plan.width, plan.height),
+    )
+    assert moved == made
+    assert [area.category for area in moved.areas] == areas
+    old = [seat.category for seat in plan.seats], [area.category for area in plan.areas]
+    assert recategorised(plan, *old) == plan
+
+
+@pytest.fixture
+def conn(database_url):
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for slug in ("gig", "gig-2"):
+            events.create_event(connection, slug, slug, save_venue(connection, "house", PLAN), PLAN)
+        yield connection
+
+
+def number_of(conn, slug="gig"):
+    return events.get_event(conn, slug).id
+
+
+def move(conn, category, *seats, areas=(), slug="gig"):
+    return recategorise(conn, slug, category, seats, areas, SAID)
+
+
+def categories(conn, slug="gig"):
+    """Of the seats of row A and of the floor, as the allocator decides by."""
+    plan = load_layout(conn, number_of(conn, slug)).plan
+    row = [plan.categories[seat.category].name for seat in plan.seats if seat.row == "A"]
+    return row, plan.categories[plan.areas[0].category].name
+
+
+def test_seats_and_areas_have_another_category_at_this_event_only(conn):
+    made = move(conn, "Silver", "A-1", "A-2", areas=("floor",))
+    assert (made.category, made.seats, made.areas) == ("Silver", ["A-1", "A-2"], ["floor"])
+    move(conn, "Gold", areas=("floor",))
+    assert categories(conn) == (["Silver"] * 2 + ["Gold"] * 8, "Gold")
+    assert categories(conn, "gig-2") == (["Gold"] * 10, "Silver")
+    assert load_plan(conn, events.get_event(conn, "gig").venue_id) == PLAN
+    assert read_truth(conn, "gig").plan == load_layout(conn, number_of(conn)).plan
+    conn.autocommit = True
+    rows = audit.read(conn, number_of(conn))
+    assert [(row.what["category"], row.what["areas"]) for row in rows] == [
+        ("Gold", {"floor": 20}),
+        ("Silver", {"floor": 20}),
+    ]
+
+
+def test_the_same_again_changes_nothing_and_leaves_no_row(conn):
+    first = move(conn, "Silver", "A-1")
+    assert move(conn, "Silver", "A-1") == first
+    move(conn, "Gold", "A-3")
+    assert len(audit.read(conn, number_of(conn))) == 1
+
+
+def test_gateways_read_the_plan_of_the_event_and_notice_that_it_changed(conn, database_url):
+    async def read(slug):
+        async with await psycopg.AsyncConnection.connect(database_url) as own:
+            row = await lookups.event_by_slug(own, slug)
+            text, sha256 = await lookups.plan_text(own, row.id)
+            return row, text, sha256
+
+    before, _, sha256 = asyncio.run(read("gig"))
+    assert before.plan_sha256 == sha256
+    move(conn, "Silver", "A-1")
+    after, text, sha256 = asyncio.run(read("gig"))
+    assert after.plan_sha256 == sha256 != before.plan_sha256
+    assert b'["A-1",0,"A","1",1,' in text
+    assert asyncio.run(read("gig-2"))[0].plan_sha256 == before.plan_sha256
+
+
+def test_best_available_and_its_replay_follow_the_moved_categories(conn, database_url, redis_url):
+    move(conn, "Silver", *[f"A-{n}" for n in range(1, 6)])
+    events.set_state(conn, "gig", EventState.OPEN)
+    owner = Owner(database_url, redis_url, number_of(conn), "gig")
+    try:
+        owner.settle_down()
+        asked = [entry("ann", f"r{n}", best(4, category="Gold")) for n in range(2)]
+        (_, got), (refused, why) = owner.ask(*asked)
+        assert all(seat in got for seat in ("A-7", "A-8", "A-9", "A-10"))
+        assert (refused, '"largest":1' in why) == ("sold_out", True)
+        found = verify(owner.conn, owner.event_id)
+        assert [one for one in found if isinstance(one, Finding)] == []
+    finally:
+        owner.close()
+
+
+@pytest.mark.parametrize("state", [EventState.LOBBY, EventState.OPEN])
+def test_once_the_sale_begins_categories_are_settled(conn, state):
+    events.set_state(conn, "gig", state)
+    with pytest.raises(Conflicted, match=f"it is {state}") as refused:
+        move(conn, "Silver", "A-1")
+    assert refused.value.code == "categories_fixed"
+    assert categories(conn)[0] == ["Gold"] * 10
+
+
+@pytest.mark.parametrize(("minutes", "moved"), [(4, False), (6, True)])
+def test_minutes_before_an_event_opens_by_itself_they_are_settled_too(conn, minutes, moved):
+    conn.execute("UPDATE event SET opens_at = now() + make_interval(mins => %s)", (minutes,))
+    if moved:
+        move(conn, "Silver", "A-1")
+        return
+    with pytest.raises(Conflicted, match="or opens soon"):
+        move(conn, "Silver", "A-1")
+
+
+def test_what_somebody_has_keeps_its_category(conn):
+    conn.execute("UPDATE seat SET state = 'sold', hold_id = 7 WHERE seat_no = 1")
+    conn.execute("UPDATE area SET sold = 1")
+    with pytest.raises(Conflicted) as seat:
+        move(conn, "Silver", PLAN.seats[0].guid, PLAN.seats[1].guid)
+    with pytest.raises(Conflicted) as area:
+        move(conn, "Gold", areas=("floor",))
+    assert (seat.value.code, area.value.code) == ("seats_not_free", "places_not_free")
+    assert PLAN.seats[1].guid in str(seat.value)
+    assert audit.read(conn, number_of(conn)) == []
+
+
+def test_blocked_seats_and_places_can_be_moved(conn):
+    blocks.block(conn, number_of(conn), PLAN, ["A-1"], {"floor": 3}, SAID)
+    move(conn, "Silver", "A-1", areas=("floor",))
+    assert categories(conn)[0][0] == "Silver"
+
+
+@pytest.mark.parametrize(
+    ("category", "seats", "areas", "code"),
+    [
+        ("Paper", ["A-1"], [], "unknown_category"),
+        ("Silver", ["nowhere"], [], "unknown_seat"),
+        ("Silver", [], ["nowhere"], "unknown_area"),
+    ],
+)
+def test_what_the_plan_does_not_have_is_refused(conn, category, seats, areas, code):
+    with pytest.raises(NotFound) as refused:
+        recategorise(conn, "gig", category, seats, areas, SAID)
+    assert refused.value.code == code
