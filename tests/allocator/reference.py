@@ -5,10 +5,8 @@ each time. Shares no code with `allocator.decide` but the words. Tests compare t
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -19,6 +17,7 @@ from store.plan import Plan
 from store.wire import decode_want
 from store.words import Best, Choice, EventState, Policy, Want
 from tests.allocator.ladder import Ladder
+from tests.allocator.room import Room
 
 Decision = tuple[str, dict[str, Any]]
 Answer = tuple[str, str, dict[str, Any]]
@@ -118,14 +117,9 @@ class Reference:
     def count_of_category(self, buyer: str, category: int) -> int:
         """Seats and places of it that the buyer has."""
         mine = [hold for hold in self.running() if hold.buyer == buyer and hold.counts]
-        seats = [seat for hold in mine for seat in hold.seats if self.plan.seats[seat].category == category]
-        places = [
-            count
-            for hold in mine
-            for area, count in hold.areas.items()
-            if self.plan.areas[area].category == category
-        ]
-        return len(seats) + sum(places)
+        seats = [self.plan.seats[seat].category for hold in mine for seat in hold.seats]
+        places = [(self.plan.areas[area].category, n) for hold in mine for area, n in hold.areas.items()]
+        return seats.count(category) + sum(n for of, n in places if of == category)
 
     def decide(
         self,
@@ -496,70 +490,6 @@ class Reference:
     def _quantity(self, choice: Choice) -> int:
         parties = sum(best.quantity for best in choice.parties)
         return len(choice.seats) + parties + sum(choice.areas.values())
-
-
-class Room:
-    """What a buyer may still have of each category, while one choice is made."""
-
-    def __init__(
-        self,
-        reference: Reference,
-        buyer: str,
-        named: Sequence[int] = (),
-        areas: Mapping[int, int] = MappingProxyType({}),
-    ) -> None:
-        self._reference, self._plan, self._buyer = reference, reference.plan, buyer
-        self._fixed = named, areas
-        self.unlimited = False
-        self._has: Counter[int] = Counter()
-        for category in range(len(self._plan.categories)):
-            self._has[category] = reference.count_of_category(buyer, category)
-
-        self.take_all(named, areas)
-
-    def without_limits(self) -> Room:
-        room = Room(self._reference, self._buyer)
-        room.unlimited = True
-        return room
-
-    def at_first(self) -> Room:
-        return Room(self._reference, self._buyer, *self._fixed)
-
-    def of(self, category: int) -> int:
-        if self.unlimited:
-            return 10**9
-        most = self._reference.policy.limits.get(self._plan.categories[category].name, 10**9)
-        return max(0, most - self._has[category])
-
-    def use(self, category: int, quantity: int = 1) -> None:
-        self._has[category] += quantity
-
-    def without(self, seats: Sequence[int], quantity: int) -> list[int]:
-        """Categories of these seats that have not room for so many, in the seats' order."""
-        categories = [self._plan.seats[seat].category for seat in seats]
-        return [category for category in categories if self.of(category) < quantity]
-
-    def take_what_fits(self, seats: Sequence[int], most: int) -> list[int]:
-        taken: list[int] = []
-        for seat in seats:
-            if len(taken) < most and not self.without([seat], 1):
-                self.use(self._plan.seats[seat].category)
-                taken.append(seat)
-        return taken
-
-    def take_all(self, seats: Sequence[int], areas: Mapping[int, int]) -> list[int]:
-        """Those categories that have not room for all of it, lowest first."""
-        wanted = Counter(self._plan.seats[seat].category for seat in seats)
-        for area, places in areas.items():
-            wanted[self._plan.areas[area].category] += places
-        lacking = [category for category in sorted(wanted) if self.of(category) < wanted[category]]
-        self._has += wanted
-        return lacking
-
-    def party(self, best: Best, quantity: int, free: Callable[[int], bool]) -> tuple[list[int], str] | None:
-        """Seats in blocks whose category has room for the whole party."""
-        ladder = self._reference.ladder
-        return ladder.party(best, quantity, free, lambda category: self.of(category) >= quantity)
 
 
 def in_plain(rows: Sequence[Any]) -> list[Answer]:

@@ -14,6 +14,8 @@ from allocator import replay
 from allocator.follow import Follower
 from allocator.load import load_keys, load_memory
 from allocator.memory import Hold, Memory, Overlay
+from bench.checker import judge
+from bench.truth import read_truth
 from store.database import connect
 from store.events import set_policy
 from store.plan import Area
@@ -30,6 +32,7 @@ from tests.allocator.house import (
     snapshot,
 )
 from tests.allocator.pure_sale import TTL_SECONDS, Sale
+from tests.allocator.sale import Sale as RandomSale
 
 GOLD = {"reason": "limit", "limit": 2, "category": "Gold"}
 SILVER = {"reason": "limit", "limit": 1, "category": "Silver"}
@@ -258,6 +261,21 @@ def test_numbers_changed_during_the_sale_count_from_then_on(owner):
     ]
     [(_, result)] = owner.ask(entry("ann", "r4", seats("B-1", "B-2")))
     assert json.loads(result) == SILVER
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_random_sale_keeps_the_limits_by_the_checkers_arithmetic_too(owner, seed):
+    """On the real engines; that it is decided the same again, the fixture says."""
+    for _ in RandomSale(owner, seed).steps(25):
+        assert all(
+            count <= owner.memory.policy.limits[owner.memory.layout.plan.categories[category].name]
+            for (_, category), count in owner.memory.count_by_category.items()
+        )
+    before = counts(owner.memory)
+    owner.reload()
+    assert counts(owner.memory) == before
+    with psycopg.connect(owner.database_url) as conn:
+        assert [one for one in judge([], read_truth(conn, SLUG)) if one.kind == "over_limit"] == []
 
 
 def test_areas_of_several_categories_are_counted_apart():

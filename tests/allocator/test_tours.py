@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import psycopg
@@ -14,11 +15,13 @@ from allocator import replay
 from allocator.decide import Fact
 from allocator.follow import Follower
 from allocator.load import load_keys, load_memory
+from bench.checker import judge
+from bench.truth import read_truth
 from store import audit, tours
 from store.database import connect
 from store.events import create_event, set_state
 from store.venues.rows import save_venue
-from store.words import EventState, TourLimit, Want
+from store.words import Best, EventState, TourLimit, Want
 from tests.allocator.house import (
     SLUG,
     Owner,
@@ -291,6 +294,36 @@ def test_an_owner_that_dies_in_a_batch_keeps_nobody_from_deciding(dates):
     dates.first.truth.rollback()
     dates.first.truth.committed(dates.first.memory.batch_no)  # as the loop does: a new connection
     assert dates.second.outcomes(entry("ann", "r1", seats("A-1"))) == ["held"]
+
+
+def test_random_sales_of_two_dates_keep_the_limit_by_the_checkers_arithmetic_too(dates):
+    random, both = Random(5), (dates.first, dates.second)
+    for step in range(20):
+        for owner in both:
+            wants = [
+                Want(areas={"floor": random.randint(1, 2)}, best=Best(1), up_to=random.random() < 0.5)
+                for _ in range(3)
+            ]
+            buyers = [f"b{random.randrange(3)}" for _ in wants]
+            owner.append(
+                [
+                    entry(b, f"r{step}-{n}", want)
+                    for n, (b, want) in enumerate(zip(buyers, wants, strict=True))
+                ]
+            )
+            holds = list(owner.memory.holds.items())
+            if holds and random.random() < 0.7:
+                hold_id, hold = random.choice(holds)
+                random.choice((owner.release, owner.confirm))(hold.buyer, hold_id)
+        for owner in both:
+            owner.loop.turn()
+    for owner in both:
+        assert {row[4] for row in owner.ledger()} >= {"held", "elsewhere", "limit_reached", "released"}
+        with psycopg.connect(dates.database_url) as conn:
+            truth = read_truth(conn, owner.slug)
+        assert truth.tour is not None
+        assert len(truth.tour.counts) == 3
+        assert [one for one in judge([], truth) if one.kind == "over_limit"] == []
 
 
 # what it costs, and when it counts
