@@ -50,6 +50,7 @@ decode_policy = msgspec.json.Decoder(Policy).decode
 decode_blocks = msgspec.json.Decoder(Blocks).decode
 _decode_extended = msgspec.json.Decoder(Extended).decode
 _decode_given_back = msgspec.json.Decoder(GivenBack).decode
+_decode_elsewhere = msgspec.json.Decoder(dict[str, int]).decode
 _decode_left = msgspec.json.Decoder(Left).decode
 _decode_sold = msgspec.json.Decoder(Sold).decode
 _decode_returned = msgspec.json.Decoder(Returned).decode
@@ -62,6 +63,11 @@ class Fact(NamedTuple):
     kind: str
     hold_id: HoldId | None
     body: str
+
+
+def elsewhere_fact(counts: dict[str, int]) -> Fact:
+    """What a batch found on the tour's other dates, for the ledger: no row of the fact table says so."""
+    return Fact(0, FactKind.ELSEWHERE, None, msgspec.json.encode(counts).decode())
 
 
 class Ask(NamedTuple):
@@ -110,8 +116,9 @@ def decide_in_pieces(
     for fact in facts:
         _take_fact(memory, overlay, fact, decided)
     _expire(memory, overlay, expiry_now(memory, batch_time), decided)
+    decided.tour_id = None if memory.policy.tour is None else memory.policy.tour.id
     offering = Offering(memory, overlay, batch_no, batch_time, decided, bool(asks))
-    if decided.rows or memory.offers_owed:
+    if decided.rows or memory.offers_owed or decided.tour_id is not None:  # back elsewhere is no row here
         offering.to_all()
     position = decided.first_ask = len(decided.rows)
     more_offers = waiting.OFFERS_PER_BATCH_MAX - overlay.offers
@@ -200,6 +207,9 @@ def consume(memory: Memory, overlay: Overlay, fact: Fact) -> Hold | None:
         return None
     if fact.kind == FactKind.LEFT:
         overlay.leave(WaitId(int(_decode_left(fact.body).wait)))
+        return None
+    if fact.kind == FactKind.ELSEWHERE:
+        overlay.set_elsewhere(_decode_elsewhere(fact.body))
         return None
     assert fact.hold_id is not None, "a fact about a hold names it"
     if fact.kind == FactKind.PAID:
@@ -305,7 +315,7 @@ def _move(
     too_new = wish.move >> 16 == hold_id >> 16
     if old is None or old.buyer != buyer or old.expires_at <= batch_time or too_new:
         return Outcome.INVALID, NO_SUCH_HOLD
-    left = left_for(memory, buyer) + old.quantity
+    left = left_for(memory, buyer, old)
     with counted_free(memory, wish.move, old):
         found = first_choice(memory, wish, left)
     if isinstance(found, Refused):

@@ -72,6 +72,8 @@ class Decided:
     extended: list[HoldId] = field(default_factory=list)
     state: str = ""
     """The event's state when a policy fact set it."""
+    tour_id: int | None = None
+    """The tour whose limit counts what is claimed."""
     first_ask: int = 0
     """Position of the first request."""
 

@@ -101,6 +101,24 @@ def _holds(conn: Connection, event_id: int, memory: Memory) -> None:
         if state == "active":
             hold = Hold(buyer, tuple(seats.get(hold_id, ())), tuple(areas.get(hold_id, ())), expires_at)
             memory.put(HoldId(hold_id), hold)
+    if memory.category_limits:
+        _counts_by_category(conn, event_id, memory)
+
+
+def _counts_by_category(conn: Connection, event_id: int, memory: Memory) -> None:
+    """How much of each limited category each buyer holds or owns."""
+    counts, plan = memory.count_by_category, memory.layout.plan
+    rows = conn.execute(
+        "SELECT buyer, seat_no, NULL, 1 FROM hold_seat JOIN hold USING (event_id, hold_id)"
+        " WHERE event_id = %(event)s AND state IN ('active', 'paid') AND kind = 'buyer' UNION ALL"
+        " SELECT buyer, NULL, area_no, hold_area.quantity FROM hold_area JOIN hold USING (event_id, hold_id)"
+        " WHERE event_id = %(event)s AND state IN ('active', 'paid') AND kind = 'buyer'",
+        {"event": event_id},
+    )
+    for buyer, seat_no, area_no, quantity in rows:
+        category = plan.areas[area_no].category if seat_no is None else plan.seats[seat_no].category
+        if category in memory.category_limits:
+            counts[buyer, category] = counts.get((buyer, category), 0) + quantity
 
 
 def _waiting(conn: Connection, event_id: int, memory: Memory) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from allocator.announce import answers, offers, reload_seats, seat_changes, stream_lost
-from allocator.decide import Ask, Fact, decide_in_pieces, decode_policy
+from allocator.decide import Ask, Fact, decide_in_pieces, decode_policy, elsewhere_fact
 from allocator.decided import Decided, Row
 from allocator.intake import Arrived, Sorted, read_entries, tell_repeats, undecided, was_created
 from allocator.keys import Keys
@@ -24,7 +24,7 @@ from allocator.readahead import ReadAhead
 from allocator.wishes import Wish, Wishes
 from store.errors import OutcomeUnknown, ShortWrite, StreamUnavailable, Unavailable
 from store.stream.port import BEGINNING, Arrivals, RawEntry
-from store.words import BATCH_SIZE_MAX, Arrival, EventState, FactKind
+from store.words import BATCH_SIZE_MAX, Arrival, EventState, FactKind, Policy
 
 log = logging.getLogger("onsale.allocator")
 
@@ -278,9 +278,8 @@ class BatchLoop:
         try:
             if asks and _paused_after(memory, begun.facts):
                 raise PausedMeanwhile
-            pieces = decide_in_pieces(
-                memory, overlay, batch_no, begun.batch_time, begun.facts, asks, PIECE_SIZE
-            )
+            facts = self._with_elsewhere(begun.facts, asks)
+            pieces = decide_in_pieces(memory, overlay, batch_no, begun.batch_time, facts, asks, PIECE_SIZE)
             decided = truth.write(batch_no, begun, arrival, self._and_read_ahead(pieces))
         except BaseException:
             overlay.discard()
@@ -293,6 +292,15 @@ class BatchLoop:
         self._changes.append(seat_changes(self._event, memory, batch_no, begun.batch_time, decided))
         self._changes += offers(self._event, decided)
         return decided.answers()
+
+    def _with_elsewhere(self, facts: Sequence[Fact], asks: Sequence[Ask]) -> Sequence[Fact]:
+        """The facts; of a date of a tour that sells, also what its buyers have on the other dates."""
+        policy = _policy_after(self.memory.policy, facts)
+        if policy.tour is None or policy.state is not EventState.OPEN:
+            return facts
+        buyers = sorted({ask.buyer for ask in asks if not ask.conflict and not ask.wish.reason})
+        counts = self._truth.elsewhere(policy.tour.id, buyers)
+        return [*facts, elsewhere_fact(counts)] if counts else facts
 
     def _and_read_ahead(self, pieces: Iterator[Decided]) -> Iterator[Decided]:
         """All pieces; once they are decided, Postgres is what is waited for: time to read on."""
@@ -333,6 +341,11 @@ class BatchLoop:
 
 def _newest(entries: Sequence[RawEntry]) -> Arrival:
     return Arrival(entries[-1][0].decode())
+
+
+def _policy_after(before: Policy, facts: Sequence[Fact]) -> Policy:
+    bodies = [fact.body for fact in facts if fact.kind == FactKind.POLICY]
+    return decode_policy(bodies[-1]) if bodies else before
 
 
 def _paused_after(memory: Memory, facts: Sequence[Fact]) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from allocator import waiting
 from allocator.layout import Layout
+from allocator.limits import count_limited, limits_by_number
 from allocator.seating import Seating
 from allocator.waiting import Entry, Group, Lack, WaitingList
 from allocator.wishes import Wish
@@ -57,7 +58,10 @@ class Memory:
         "areas_free",
         "batch_no",
         "batch_time",
+        "category_limits",
         "count_by_buyer",
+        "count_by_category",
+        "elsewhere",
         "expiries",
         "hold_of",
         "holds",
@@ -82,6 +86,12 @@ class Memory:
         self.holds: dict[HoldId, Hold] = {}
         self.count_by_buyer: dict[str, int] = {}
         """Seats and places a buyer holds or owns; buyers with none are left out."""
+        self.category_limits = limits_by_number(layout, policy)
+        """Category number → most of it one buyer may have; empty for nearly every event."""
+        self.count_by_category: dict[tuple[str, int], int] = {}
+        """(buyer, category number) → seats and places they hold or own, of categories with a limit."""
+        self.elsewhere: dict[str, int] = {}
+        """Buyer → what they have on the tour's other dates: read for one batch, and known only in it."""
         self.expiries: list[tuple[int, HoldId]] = []
         """A heap; an entry counts only while its hold is active and still expires at that time."""
         self.reflected: frozenset[int] = frozenset()
@@ -123,6 +133,7 @@ class Overlay:
 
     __slots__ = (
         "_areas",
+        "_category_counts",
         "_counts",
         "_extended",
         "_holds",
@@ -139,6 +150,7 @@ class Overlay:
         self._seats: list[tuple[int, int]] = []
         self._areas: list[tuple[int, int]] = []
         self._counts: list[tuple[str, int]] = []
+        self._category_counts: list[tuple[tuple[str, int], int]] = []
         self._holds: list[tuple[HoldId, Hold | None]] = []
         self._policy = memory.policy
         self._extended: list[tuple[Hold, int]] = []
@@ -162,7 +174,7 @@ class Overlay:
         self._holds.append((hold_id, None))
         memory.holds[hold_id] = hold
         heapq.heappush(memory.expiries, (hold.expires_at, hold_id))
-        self._count(hold.buyer, hold.quantity)
+        self._count(hold, 1)
 
     def free(self, hold_id: HoldId) -> Hold | None:
         """Take back what a hold has, if memory still knows it as active; None when it does not."""
@@ -255,7 +267,7 @@ class Overlay:
             quantity = len(returned.seats) + sum([places for _, places in returned.areas])
             counted = memory.count_by_buyer.get(returned.buyer, 0)
             assert counted >= quantity, "an order counts until it is taken back"
-            self._count(returned.buyer, -quantity)
+            self._count(Hold(returned.buyer, returned.seats, returned.areas, 0), -1)
 
     def set_policy(self, policy: Policy, *, extend: bool = True) -> None:
         """Take a new policy; on resume every hold that ran at the pause gets the lost time back."""
@@ -268,6 +280,15 @@ class Overlay:
                     hold.expires_at += extend_us
             self._rebuild_expiries()
         memory.policy = policy
+        limits = limits_by_number(memory.layout, policy)
+        assert limits.keys() == memory.category_limits.keys() or not memory.count_by_buyer, (
+            "which categories have a limit is settled before anybody has anything: what they have is counted"
+        )
+        memory.category_limits = limits
+
+    def set_elsewhere(self, counts: dict[str, int]) -> None:
+        """What buyers have on the tour's other dates, for as long as this batch lasts."""
+        self._memory.elsewhere = counts
 
     def wait(self, wait_id: WaitId, buyer: str, request_id: str, wish: Wish) -> None:
         """A request goes on the waiting list."""
@@ -294,12 +315,15 @@ class Overlay:
         """The transaction is true: this is memory now."""
         self._memory.batch_no = batch_no
         self._memory.batch_time = batch_time
+        self._memory.elsewhere = {}
         self._memory.offers_owed = self.offers >= waiting.OFFERS_PER_BATCH_MAX
 
     def discard(self) -> None:
         """The transaction is not true: put everything back as it was."""
         memory = self._memory
         memory.policy = self._policy
+        memory.category_limits = limits_by_number(memory.layout, self._policy)
+        memory.elsewhere = {}
         for hold, extend_us in self._extended:
             hold.expires_at -= extend_us
         for hold_id, before in reversed(self._holds):
@@ -319,6 +343,8 @@ class Overlay:
                 memory.count_by_buyer[buyer] = count
             else:
                 memory.count_by_buyer.pop(buyer, None)
+        for key, count in reversed(self._category_counts):
+            _set_count(memory.count_by_category, key, count)
         for wait_id, entry in reversed(self._waits):
             if entry is None:
                 memory.waiting.remove(wait_id)
@@ -338,7 +364,7 @@ class Overlay:
         for area, quantity in hold.areas:
             self._move_places(area, quantity)
         memory.waiting.came_free(hold.seats, hold.areas)
-        self._count(hold.buyer, -hold.quantity)
+        self._count(hold, -1)
 
     def _move_places(self, area: int, change: int) -> None:
         areas_free = self._memory.areas_free
@@ -346,19 +372,35 @@ class Overlay:
         areas_free[area] += change
         assert 0 <= areas_free[area] <= self._memory.layout.area_capacities[area], "places within capacity"
 
-    def _count(self, buyer: str, change: int) -> None:
-        counts = self._memory.count_by_buyer
+    def _count(self, hold: Hold, sign: int) -> None:
+        """What a buyer has becomes more (1) or less (-1) by what the hold has."""
+        memory, buyer = self._memory, hold.buyer
+        counts, change = memory.count_by_buyer, sign * hold.quantity
         before = counts.get(buyer, 0)
         self._counts.append((buyer, before))
         if before + change:
             counts[buyer] = before + change
         else:
             counts.pop(buyer, None)
+        if memory.category_limits:
+            limited = count_limited(memory.layout, memory.category_limits, hold.seats, hold.areas)
+            for category, count in limited.items():
+                key = (buyer, category)
+                before = memory.count_by_category.get(key, 0)
+                self._category_counts.append((key, before))
+                _set_count(memory.count_by_category, key, before + sign * count)
 
     def _rebuild_expiries(self) -> None:
         memory = self._memory
         memory.expiries = [(hold.expires_at, hold_id) for hold_id, hold in memory.holds.items()]
         heapq.heapify(memory.expiries)
+
+
+def _set_count(counts: dict[tuple[str, int], int], key: tuple[str, int], count: int) -> None:
+    if count:
+        counts[key] = count
+    else:
+        counts.pop(key, None)
 
 
 def expiry_now(memory: Memory, batch_time: int) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from allocator import waiting
 from allocator.choosing import Chosen, Refused, first_choice, left_for
 from allocator.decided import Claim, Decided, Offered, Row, held_result
+from allocator.limits import Allowance
 from allocator.memory import Hold, Memory, Overlay
 from allocator.waiting import Entry, Group, Lack
 from allocator.wishes import Option, Wish
@@ -91,7 +92,7 @@ def _servable(memory: Memory, overlay: Overlay, groups: Iterable[Group]) -> Iter
     entries = memory.waiting.entries
     heads = [(group.waits.first, group) for group in groups if not _sleeps(memory, overlay, group)]
     heapq.heapify(heads)
-    over_the_limit: dict[Group, set[int]] = {}
+    over_the_limit: dict[Group, set[int | Allowance]] = {}
     while heads:
         number, group = heads[0]
         entry = entries[WaitId(number)]

@@ -45,6 +45,13 @@ class Truth(Protocol):
         """Open a transaction as batch `after_batch + 1`. Raises `Fenced` when this owner lost the event."""
         ...
 
+    def elsewhere(self, tour_id: int, buyers: Sequence[str]) -> dict[str, int]:
+        """Inside the transaction: what these buyers, and those on the event's waiting list, have on the
+        tour's other dates, where they have anything; it cannot become more until the transaction ends.
+        Raises `ShortWrite` if this was not to be had now.
+        """
+        ...
+
     def write(self, batch_no: int, begun: Begun, arrival: Arrival, pieces: Iterator[Decided]) -> Decided:
         """Make it true, inside the transaction, while it is being decided: `pieces` gives one growing
         result again and again, which is returned. Raises `ShortWrite` if less could be written than decided.

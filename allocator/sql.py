@@ -1,8 +1,9 @@
 """The batch transaction's statements. READ COMMITTED. COPY_LEDGER runs right after the fence.
 
-Locks are taken in the order every writer keeps: the cursor row (only owners touch it), holds by id, the
-waiting list by its order, seats, area counters. Each WHERE states what the decision assumed; a count below
-what was decided means somebody else changed it first, and the whole batch is rolled back and decided again.
+Locks are taken in the order every writer keeps: the cursor row (only owners touch it), of a date of a tour
+the batch's buyers by name, holds by id, the waiting list by its order, seats, area counters. Each WHERE
+states what the decision assumed; a count below what was decided means somebody else changed it first, and
+the whole batch is rolled back and decided again.
 
 Array parameters are Postgres array literals, cheaper to make than adapted lists.
 """
@@ -43,6 +44,39 @@ DELETE FROM fact
  WHERE id IN (SELECT id FROM fact WHERE event_id = %s ORDER BY id LIMIT 10000)
 RETURNING id, kind, hold_id, coalesce(body::text, 'null')
 """
+
+ASKING: Final = """
+WITH asking AS (
+  SELECT unnest(%(buyers)s::text[]) AS buyer
+   UNION SELECT buyer FROM waiting WHERE event_id = %(event)s AND state = 'waiting')
+"""
+
+LOCK_TOUR_BUYERS: Final = (
+    ASKING
+    + """
+-- Only for a date of a tour: locks a row for each buyer who may get something in this batch, in the order
+-- of their names, so that of the batches of all its dates one at a time decides about a buyer. A row that is
+-- there is locked and stays as it is. Nobody who has such a lock waits for one of another event.
+INSERT INTO tour_buyer (tour_id, buyer)
+SELECT %(tour)s, buyer FROM asking ORDER BY buyer COLLATE "C"
+ON CONFLICT (tour_id, buyer) DO UPDATE SET buyer = excluded.buyer WHERE false
+"""
+)
+
+READ_ELSEWHERE: Final = (
+    ASKING
+    + """
+-- After the locks, so it sees what those who had them before committed; until COMMIT it can only become less.
+-- Who has nothing there is left out. A hold there that ran out counts until its own allocator lets it go.
+SELECT asking.buyer, has.quantity
+  FROM asking CROSS JOIN LATERAL (
+    SELECT sum(hold.quantity)::int AS quantity FROM hold
+     WHERE hold.tour_id = %(tour)s AND hold.buyer = asking.buyer AND hold.event_id <> %(event)s
+       AND hold.state IN ('active', 'paid')) AS has
+ WHERE has.quantity > 0
+ ORDER BY asking.buyer COLLATE "C"
+"""
+)
 
 EXPIRE_HOLDS: Final = """
 -- Safe against a payment or release of the same moment: they lock the hold row and leave 'active'.
@@ -134,8 +168,8 @@ UPDATE area SET held = held + moved.quantity
 """
 
 CLAIM_HOLDS: Final = """
-INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at)
-SELECT %(event)s, hold_id, buyer, request_id, quantity, to_timestamp(expires_at / 1000000.0)
+INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at, tour_id)
+SELECT %(event)s, hold_id, buyer, request_id, quantity, to_timestamp(expires_at / 1000000.0), %(tour)s::int
   FROM unnest(%(holds)s::bigint[], %(buyers)s::text[], %(requests)s::text[], %(quantities)s::int[],
               %(expiries)s::bigint[]) AS new (hold_id, buyer, request_id, quantity, expires_at)
 """

@@ -83,6 +83,18 @@ class PostgresTruth:
         rows = sorted(facts.fetchall())
         return Begun(clock[0], [Fact(*row) for row in rows])
 
+    def elsewhere(self, tour_id: int, buyers: Sequence[str]) -> dict[str, int]:
+        given = {"tour": tour_id, "event": self._event_id, "buyers": _text_array(buyers)}
+        try:
+            with self._conn.pipeline():
+                self._conn.execute(sql.LOCK_TOUR_BUYERS, given)
+                found = self._conn.execute(sql.READ_ELSEWHERE, given)
+        except _MAY_RETRY as error:
+            raise ShortWrite(str(error)) from error
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+        return dict(found.fetchall())
+
     def write(self, batch_no: int, begun: Begun, arrival: Arrival, pieces: Iterator[Decided]) -> Decided:
         expected: list[Counted] = []
         try:
@@ -93,7 +105,7 @@ class PostgresTruth:
                 expected += self._end(decided.expired, decided.moved, begun.batch_time)
                 expected += self._wait(decided)
                 expected += self._free(decided.expired, decided.moved)
-                expected += self._claim(decided.claims)
+                expected += self._claim(decided.claims, decided.tour_id)
                 expected += self._carry(decided.moved)
                 self._conn.execute(sql.WRITE_BATCH, (self._event_id, *head, self._next_hash))
             for cursor, count, what in expected:
@@ -276,7 +288,7 @@ class PostgresTruth:
             "expiries": _array([old.hold.expires_at for old in moved]),
         }
 
-    def _claim(self, claims: Sequence[Claim]) -> list[Counted]:
+    def _claim(self, claims: Sequence[Claim], tour_id: int | None) -> list[Counted]:
         """Statements for new holds, each with the count it must reach."""
         if not claims:
             return []
@@ -289,6 +301,7 @@ class PostgresTruth:
             "requests": _text_array([claim.request_id for claim in claims]),
             "quantities": _array([claim.hold.quantity for claim in claims]),
             "expiries": _array([claim.hold.expires_at for claim in claims]),
+            "tour": tour_id,
         }
         done = [(self._conn.execute(sql.CLAIM_HOLDS, given), len(claims), "holds")]
         if pairs:
@@ -329,5 +342,7 @@ def _array(numbers: Sequence[int]) -> str:
 
 
 def _text_array(texts: Sequence[str]) -> str:
+    if not texts:
+        return "{}"
     quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in texts]
     return '{"' + '","'.join(quoted) + '"}'

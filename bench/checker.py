@@ -9,6 +9,7 @@
 | `doubled` | one key with two decisions, two ledger rows or two holds; one arrival decided twice |
 | `reordered` | decided out of arrival order, refused what a later arrival then got, overtaken on the list |
 | `foreign_hold` | a hold that is not its request's buyer's, or shown to or changed by somebody else |
+| `over_limit` | somebody got more than the rules of that moment allow a buyer |
 | `unexplained` | an answer or a seat that the ledger does not account for |
 | `inconsistent` | tables that contradict each other, batches with gaps |
 | `late` | no law broken: overtaken, or asked anew, because with the stream those who waited were gone too |
@@ -23,6 +24,7 @@ from collections.abc import Sequence
 
 from bench.checks.answers import check_answers
 from bench.checks.holders import check_holders
+from bench.checks.limits import check_limits
 from bench.checks.order import check_order
 from bench.checks.tables import check_tables
 from bench.checks.waiters import check_waiting
@@ -30,7 +32,17 @@ from bench.checks.waiting import check_list
 from bench.checks.walk import Walker
 from bench.evidence import Finding, Loss, Seen, Truth
 
-KINDS = ("oversold", "lost", "doubled", "reordered", "foreign_hold", "unexplained", "inconsistent", "late")
+KINDS = (
+    "oversold",
+    "lost",
+    "doubled",
+    "reordered",
+    "foreign_hold",
+    "over_limit",
+    "unexplained",
+    "inconsistent",
+    "late",
+)
 
 
 def judge(seen: Sequence[Seen], truth: Truth, losses: Sequence[Loss] = ()) -> list[Finding]:
@@ -43,6 +55,7 @@ def judge(seen: Sequence[Seen], truth: Truth, losses: Sequence[Loss] = ()) -> li
     walk = walker.run()
     findings = [*walk.findings, *check_list(truth, walker.list)]
     findings.extend(check_tables(truth, walk))
+    findings.extend(check_limits(truth))
     findings.extend(check_order(seen, truth, walk, losses))
     findings.extend(check_answers(seen, truth, walk, losses))
     findings.extend(check_holders(seen, truth, walk))

@@ -152,6 +152,14 @@ class Change(NamedTuple):
     by: str
 
 
+class TourSeen(NamedTuple):
+    """The tour an event is a date of."""
+
+    seats_per_buyer_max: int
+    counts: list[tuple[str, int]]
+    """(buyer, what they have on all its dates)"""
+
+
 class Truth(Struct):
     """One event as the database has it, all read in one snapshot."""
 
@@ -175,6 +183,7 @@ class Truth(Struct):
     """(wait id, buyer, request id, state)"""
     facts: list[tuple[str, int | None]] = field(default_factory=list)
     """(kind, hold) of facts the allocator has not consumed yet; `released_some` where some stays"""
+    tour: TourSeen | None = None
 
 
 class Loss(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 
-from bench.evidence import AreaRow, Batch, Change, HoldRow, LedgerRow, Truth
+from bench.evidence import AreaRow, Batch, Change, HoldRow, LedgerRow, TourSeen, Truth
 from store import plan as plans
 from store.errors import NotFound
 
@@ -34,6 +34,14 @@ SELECT batch_no, epoch, (extract(epoch FROM batch_time) * 1000000)::bigint, arri
        octet_length(row_digests) / 16
   FROM ledger_batch WHERE event_id = %s ORDER BY batch_no
 """
+TOUR = """
+SELECT tour.id, tour.seats_per_buyer_max FROM tour JOIN event ON event.tour_id = tour.id WHERE event.id = %s
+"""
+ON_ALL_DATES = """
+SELECT buyer, sum(quantity)::int FROM hold JOIN event ON event.id = hold.event_id
+ WHERE event.tour_id = %s AND hold.state IN ('active', 'paid') AND hold.kind = 'buyer'
+ GROUP BY buyer ORDER BY buyer
+"""
 CURSOR = "SELECT batch_no, arrival FROM event_cursor WHERE event_id = %s"
 WAITING = "SELECT wait_id, buyer, request_id, state FROM waiting WHERE event_id = %s ORDER BY wait_id"
 FACTS = """
@@ -54,7 +62,10 @@ def read_truth(connection: psycopg.Connection[Any], slug: str) -> Truth:
         def rows(statement: str) -> list[tuple[Any, ...]]:
             return connection.execute(statement.encode(), (event_id,)).fetchall()
 
-        cursor = rows(CURSOR)
+        cursor, tour = rows(CURSOR), None
+        for number, most in rows(TOUR):
+            counts = connection.execute(ON_ALL_DATES, (number,)).fetchall()
+            tour = TourSeen(most, [(buyer, count) for buyer, count in counts])
         return Truth(
             slug=slug,
             plan=plans.decode(plan.encode()),
@@ -70,4 +81,5 @@ def read_truth(connection: psycopg.Connection[Any], slug: str) -> Truth:
             cursor_arrival=cursor[0][1] if cursor else "0-0",
             waiting=[(wait_id, buyer, key, state) for wait_id, buyer, key, state in rows(WAITING)],
             facts=[(kind, hold) for kind, hold in rows(FACTS)],
+            tour=tour,
         )

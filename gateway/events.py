@@ -279,6 +279,8 @@ def public(row: EventRow) -> dict[str, object]:
         "extension_seconds": row.extension_seconds,
         "offer_ttl_seconds": row.offer_ttl_seconds,
         "prices": row.price_terms,
+        "limits": row.limits,
+        "tour": row.tour,
     }
 
 

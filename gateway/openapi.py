@@ -27,6 +27,7 @@ from store.plan import Plan
 from store.prices import PriceTerms
 from store.recategorise import Recategorised
 from store.sales import Order
+from store.tours import Date, Tour
 from store.waiting_overview import WaitingOverview
 from store.words import EventState, Outcome
 
@@ -44,6 +45,14 @@ class Problem(Struct):
     detail: str
 
 
+class PublicTour(Struct):
+    """The tour an event is a date of, and most seats and places one buyer may have across all its dates."""
+
+    slug: str
+    name: str
+    seats_per_buyer_max: int
+
+
 class PublicEvent(Struct):
     """An event as buyers see it; `opens_at` in milliseconds."""
 
@@ -58,6 +67,8 @@ class PublicEvent(Struct):
     extension_seconds: int
     offer_ttl_seconds: int
     prices: PriceTerms
+    limits: dict[str, int]
+    tour: PublicTour | None
 
 
 class PublicEvents(Struct):
@@ -118,6 +129,15 @@ class Ready(Struct):
 
 class Events(Struct):
     events: list[Event]
+
+
+class Tours(Struct):
+    tours: list[Tour]
+
+
+class TourDates(Struct):
+    tour: Tour
+    events: list[Date]
 
 
 class AuditRows(Struct):
@@ -236,7 +256,15 @@ CALLS: dict[tuple[str, str], Call] = {
         "operator",
     ),
     ("patch", "/v1/operator/events/{event}/policy"): Call(
-        {200: ("The event as it is now.", Event)}, (400, 404, 413, 503), "operator"
+        {200: ("The event as it is now.", Event)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("get", "/v1/operator/tours"): Call({200: ("Newest first.", Tours)}, (503,), "operator"),
+    ("post", "/v1/operator/tours"): Call(
+        {201: ("The tour, without dates.", Tour)}, (400, 409, 413, 503), "operator", located=True
+    ),
+    ("get", "/v1/operator/tours/{tour}"): Call({200: ("With its dates.", TourDates)}, (404, 503), "operator"),
+    ("post", "/v1/operator/tours/{tour}/events"): Call(
+        {200: ("The event as it is now.", Event)}, (400, 404, 409, 413, 503), "operator"
     ),
     ("post", "/v1/operator/events/{event}/holds/{hold}/release"): Call(
         {200: ("The hold's state now.", ChangedHold)}, (400, 404, 409, 413, 503), "operator"

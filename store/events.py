@@ -16,13 +16,14 @@ from typing import Any
 
 import msgspec
 import psycopg
-from msgspec import Struct
 from psycopg.rows import kwargs_row, tuple_row
+from psycopg.types.json import Jsonb
 
-from store.errors import BadRequest, Conflicted, NotFound, Unavailable
+from store.errors import Conflicted, NotFound, Unavailable
 from store.plan import Plan
+from store.terms import DECIDED_BY, TERMS, Terms, check, check_limits, check_terms, terms_in
 from store.venues.rows import load_plan
-from store.words import EventId, EventState, FactKind, Micros, Policy
+from store.words import EventId, EventState, FactKind, Micros, Policy, TourLimit
 
 Conn = psycopg.Connection[Any]
 
@@ -31,10 +32,6 @@ SLUG_RULE = "1 to 64 of a-z, 0-9 and -, not beginning or ending with -"
 NAME_LENGTH_MAX = 200
 OPENS_AT_YEARS = range(2000, 2200)
 """A time that Postgres can keep is not yet one that Python can read again."""
-HOLD_TTL_SECONDS_MAX = 86_400
-SEATS_PER_BUYER_MAX = 1_000
-EXTENSIONS_MAX = 20
-EXTENSION_SECONDS_MAX = 3_600
 LOCK_WAIT_SECONDS_MAX = 5
 OPENING_LOCKED_US = 10_000
 """When to look again at an event that is due while an operator changes it."""
@@ -50,7 +47,7 @@ TRANSITIONS: dict[EventState, tuple[EventState, ...]] = {
 }
 
 
-class Event(Struct, frozen=True):
+class Event(Terms, frozen=True, kw_only=True):
     """An event's row."""
 
     id: int
@@ -60,24 +57,21 @@ class Event(Struct, frozen=True):
     state: EventState
     opens_at: datetime | None
     paused_at: datetime | None
-    hold_ttl_seconds: int
-    seats_per_buyer_max: int
-    fast_gate: bool
     created_at: datetime
-    extensions_max: int
-    extension_seconds: int
-    offer_ttl_seconds: int
+    tour: str | None = None
+    """The slug of the tour it is a date of."""
 
 
-_COLUMNS = ", ".join(Event.__struct_fields__)
+_TOUR = "(SELECT slug FROM tour WHERE tour.id = event.tour_id) AS tour"
+_COLUMNS = ", ".join(_TOUR if name == "tour" else name for name in Event.__struct_fields__)
 _READ = f"SELECT {_COLUMNS} FROM event WHERE slug = %s"
 _READ_LOCKED = _READ + " FOR UPDATE"  # one operator at a time changes an event
 _LIST = f"SELECT {_COLUMNS} FROM event ORDER BY id DESC LIMIT {EVENTS_MAX}"
 
-_INSERT_EVENT = """
-INSERT INTO event (slug, name, venue_id, hold_ttl_seconds, seats_per_buyer_max, fast_gate, opens_at,
-                   extensions_max, extension_seconds, offer_ttl_seconds)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id
+_INSERT_EVENT = f"""
+INSERT INTO event (slug, name, venue_id, opens_at, {", ".join(TERMS)})
+VALUES (%(slug)s, %(name)s, %(venue)s, %(opens_at)s, {", ".join(f"%({term})s" for term in TERMS)})
+RETURNING id
 """
 _INSERT_SEATS = "INSERT INTO seat (event_id, seat_no) SELECT %s, generate_series(0, %s - 1)"
 _INSERT_AREAS = """
@@ -101,20 +95,20 @@ WITH due AS (
    WHERE id = %s AND state IN ('draft', 'lobby') AND opens_at <= clock_timestamp() FOR UPDATE SKIP LOCKED)
 UPDATE event SET state = 'open' FROM due WHERE event.id = due.id RETURNING 1
 """
-_SET_POLICY = """
-UPDATE event SET hold_ttl_seconds = coalesce(%s, hold_ttl_seconds),
-                 seats_per_buyer_max = coalesce(%s, seats_per_buyer_max),
-                 fast_gate = coalesce(%s, fast_gate),
-                 extensions_max = coalesce(%s, extensions_max),
-                 extension_seconds = coalesce(%s, extension_seconds),
-                 offer_ttl_seconds = coalesce(%s, offer_ttl_seconds)
-WHERE id = %s
+_SET_POLICY = f"""
+UPDATE event SET {", ".join(f"{term} = coalesce(%({term})s, {term})" for term in TERMS)}
+WHERE id = %(event)s
 """
-_READ_POLICY = """
-SELECT state, hold_ttl_seconds, seats_per_buyer_max, offer_ttl_seconds,
-       (extract(epoch FROM paused_at) * 1000000)::bigint
-FROM event WHERE id = %s
+_READ_POLICY = f"""
+SELECT state, (extract(epoch FROM paused_at) * 1000000)::bigint, tour.id, tour.seats_per_buyer_max,
+       {", ".join(f"event.{term}" for term in DECIDED_BY)}
+FROM event LEFT JOIN tour ON tour.id = event.tour_id WHERE event.id = %s
 """
+_READ_CATEGORIES = """
+SELECT ARRAY (SELECT category ->> 'name' FROM json_array_elements(plan::json -> 'categories') AS category)
+FROM venue WHERE id = %s
+"""
+_JOIN_TOUR = "UPDATE event SET tour_id = %s WHERE id = %s"
 
 # Locks the cursor, so no batch is under way: its holds are committed and get the time back like all
 # others, and the next batch consumes the fact before it decides.
@@ -144,46 +138,33 @@ def create_event(
     venue_id: int,
     plan: Plan,
     *,
-    hold_ttl_seconds: int = 480,
-    seats_per_buyer_max: int = 8,
-    fast_gate: bool = True,
     opens_at: datetime | None = None,
-    extensions_max: int = 1,
-    extension_seconds: int = 120,
-    offer_ttl_seconds: int = 600,
+    **terms: Any,
 ) -> int:
     """Make a draft event with a row for every seat and area of `plan`, and return its id.
 
-    Raises `BadRequest` for a value out of bounds, `NotFound` for no such venue, `Conflicted` for a slug
-    that is taken.
+    `terms` are fields of `store.terms.Terms`. Raises `BadRequest` for a value out of bounds, `NotFound` for
+    no such venue, `Conflicted` for a slug that is taken.
     """
-    _check(SLUG.fullmatch(slug) is not None, "slug", SLUG_RULE)
-    _check(
+    check(SLUG.fullmatch(slug) is not None, "slug", SLUG_RULE)
+    check(
         0 < len(name.strip()) <= NAME_LENGTH_MAX and name.isprintable(),
         "name",
         f"1 to {NAME_LENGTH_MAX} printable characters",
     )
-    _check(opens_at is None or opens_at.tzinfo is not None, "opens_at", "a time with its offset from UTC")
+    check(opens_at is None or opens_at.tzinfo is not None, "opens_at", "a time with its offset from UTC")
     years = f"in the years {OPENS_AT_YEARS[0]} to {OPENS_AT_YEARS[-1]}"
-    _check(opens_at is None or opens_at.year in OPENS_AT_YEARS, "opens_at", years)
-    _check_policy(hold_ttl_seconds, seats_per_buyer_max, offer_ttl_seconds)
-    _check_extensions(extensions_max, extension_seconds)
+    check(opens_at is None or opens_at.year in OPENS_AT_YEARS, "opens_at", years)
+    check_terms(terms)
+    values = {"slug": slug, "name": name.strip(), "venue": venue_id, "opens_at": opens_at}
+    all_terms = Terms(**terms)
+    categories = [category.name for category in plan.categories]
+    check_limits(all_terms.limits, all_terms.seats_per_buyer_max, categories)
+    values |= _as_columns(terms_in(all_terms))
     try:
         with _transaction(conn):
             if conn.execute("SELECT 1 FROM venue WHERE id = %s", (venue_id,)).fetchone() is None:
                 raise NotFound("unknown_venue", f"There is no venue {venue_id}. Import or make one first.")
-            values = (
-                slug,
-                name.strip(),
-                venue_id,
-                hold_ttl_seconds,
-                seats_per_buyer_max,
-                fast_gate,
-                opens_at,
-                extensions_max,
-                extension_seconds,
-                offer_ttl_seconds,
-            )
             event = int(_one(conn, _INSERT_EVENT, values))
             conn.execute(_INSERT_SEATS, (event, len(plan.seats)))
             conn.execute(_INSERT_AREAS, (event, [area.capacity for area in plan.areas]))
@@ -247,32 +228,43 @@ def open_when_due(conn: Conn, event_id: int) -> int | None:
         return 0
 
 
-def set_policy(
-    conn: Conn,
-    slug: str,
-    *,
-    hold_ttl_seconds: int | None = None,
-    seats_per_buyer_max: int | None = None,
-    fast_gate: bool | None = None,
-    extensions_max: int | None = None,
-    extension_seconds: int | None = None,
-    offer_ttl_seconds: int | None = None,
-) -> Event:
-    """Change what is given, for requests decided from now on; running holds keep their time.
+def set_policy(conn: Conn, slug: str, **change: Any) -> Event:
+    """Change some of `store.terms.Terms`, for requests decided from now on; running holds keep their time.
 
-    Raises `NotFound`, and `BadRequest` for a value out of bounds.
+    What is None stays. Which categories have a limit is settled when the sale begins: from then on how much
+    of each a buyer has is counted. Raises `NotFound`, `BadRequest` for a value out of bounds, `Conflicted`
+    (limits_fixed) for other categories.
     """
-    _check_policy(hold_ttl_seconds, seats_per_buyer_max, offer_ttl_seconds)
-    _check_extensions(extensions_max, extension_seconds)
+    change = {term: value for term, value in change.items() if value is not None}
+    check_terms(change)
     with _transaction(conn):
         event = _locked(conn, slug)
-        decided_by = (hold_ttl_seconds, seats_per_buyer_max, offer_ttl_seconds)
-        given = (*decided_by[:2], fast_gate, extensions_max, extension_seconds, offer_ttl_seconds)
-        conn.execute(_SET_POLICY, (*given, event.id))
-        # no decision depends on the fast gate or on extensions; gateways and holders' writes read the event
-        if any(value is not None for value in decided_by):
+        _check_limits(conn, event, change)
+        conn.execute(_SET_POLICY, dict.fromkeys(TERMS) | _as_columns(change) | {"event": event.id})
+        # no decision depends on the others; gateways and holders' writes read the event
+        if not change.keys().isdisjoint(DECIDED_BY):
             _tell_allocator(conn, event.id)
         return get_event(conn, slug)
+
+
+def join_tour(conn: Conn, slug: str, tour_id: int) -> tuple[str | None, Event]:
+    """Make a draft a date of a tour: the tour it was of before (this one or none), and the event.
+
+    Raises `NotFound`, `Conflicted` (event_not_draft) for one that has begun, (event_of_tour) for another's.
+    """
+    with _transaction(conn):
+        event = _locked(conn, slug)
+        policy = load_policy(conn, EventId(event.id))
+        if policy.tour is not None and policy.tour.id == tour_id:
+            return event.tour, event
+        if policy.tour is not None:
+            raise Conflicted("event_of_tour", f"Event {slug!r} is a date of {event.tour!r}; it stays that.")
+        if event.state is not EventState.DRAFT:
+            story = f"Event {slug!r} is {event.state}; only a draft can join a tour. Make a new event."
+            raise Conflicted("event_not_draft", story)
+        conn.execute(_JOIN_TOUR, (tour_id, event.id))
+        _tell_allocator(conn, event.id)
+        return None, get_event(conn, slug)
 
 
 def get_event(conn: Conn, slug: str) -> Event:
@@ -294,13 +286,12 @@ def load_policy(conn: Conn, event_id: int) -> Policy:
     row = conn.cursor(row_factory=tuple_row).execute(_READ_POLICY, (event_id,)).fetchone()
     if row is None:
         raise NotFound("unknown_event", f"There is no event number {event_id}.")
-    state, hold_ttl_seconds, seats_per_buyer_max, offer_ttl_seconds, paused_at = row
+    state, paused_at, tour_id, tour_seats_max, *terms = row
     return Policy(
         state=EventState(state),
-        hold_ttl_seconds=hold_ttl_seconds,
-        seats_per_buyer_max=seats_per_buyer_max,
-        offer_ttl_seconds=offer_ttl_seconds,
+        tour=None if tour_id is None else TourLimit(tour_id, tour_seats_max),
         paused_at=None if paused_at is None else Micros(paused_at),
+        **dict(zip(DECIDED_BY, terms, strict=True)),
     )
 
 
@@ -314,6 +305,22 @@ def _transaction(conn: Conn) -> Iterator[None]:
         raise Unavailable(
             "The event is being changed by somebody else; nothing was changed. Try again."
         ) from error
+
+
+def _check_limits(conn: Conn, event: Event, change: dict[str, Any]) -> None:
+    if change.keys().isdisjoint({"limits", "seats_per_buyer_max"}):
+        return
+    limits: dict[str, int] = change.get("limits", event.limits)
+    most = change.get("seats_per_buyer_max", event.seats_per_buyer_max)
+    check_limits(limits, most, _one(conn, _READ_CATEGORIES, (event.venue_id,)))
+    if event.state not in (EventState.DRAFT, EventState.LOBBY) and limits.keys() != event.limits.keys():
+        names = ", ".join(repr(name) for name in event.limits) or "none"
+        story = f"The sale has begun with limits of these categories: {names}. Their numbers can be changed."
+        raise Conflicted("limits_fixed", story)
+
+
+def _as_columns(terms: dict[str, Any]) -> dict[str, Any]:
+    return {name: Jsonb(value) if isinstance(value, dict) else value for name, value in terms.items()}
 
 
 def _give_time_back(conn: Conn, event_id: int) -> int:
@@ -350,7 +357,7 @@ def _event(**columns: Any) -> Event:
     return Event(**(columns | {"state": EventState(columns["state"])}))
 
 
-def _one(conn: Conn, statement: str, values: tuple[object, ...]) -> Any:
+def _one(conn: Conn, statement: str, values: tuple[object, ...] | dict[str, Any]) -> Any:
     row = conn.cursor(row_factory=tuple_row).execute(statement, values).fetchone()
     assert row is not None, "the statement returns exactly one row"
     return row[0]
@@ -364,31 +371,3 @@ def _not_allowed(event: Event, to: EventState, leaving: tuple[EventState, ...] |
     elif to in TRANSITIONS[event.state] and leaving is not None:
         here += f", not {' or '.join(leaving)}"
     return f"{here}; from there it can become {allowed}." if allowed else f"{here}; that is final."
-
-
-def _check(holds: bool, field: str, wanted: str) -> None:
-    if not holds:
-        raise BadRequest("invalid_event", f"{field} must be {wanted}.")
-
-
-def _check_policy(
-    hold_ttl_seconds: int | None, seats_per_buyer_max: int | None, offer_ttl_seconds: int | None
-) -> None:
-    seats = seats_per_buyer_max
-    for field, ttl in (("hold_ttl_seconds", hold_ttl_seconds), ("offer_ttl_seconds", offer_ttl_seconds)):
-        _check(ttl is None or 1 <= ttl <= HOLD_TTL_SECONDS_MAX, field, f"1 to {HOLD_TTL_SECONDS_MAX}")
-    _check(
-        seats is None or 1 <= seats <= SEATS_PER_BUYER_MAX,
-        "seats_per_buyer_max",
-        f"1 to {SEATS_PER_BUYER_MAX}",
-    )
-
-
-def _check_extensions(extensions_max: int | None, extension_seconds: int | None) -> None:
-    most, seconds = extensions_max, extension_seconds
-    _check(most is None or 0 <= most <= EXTENSIONS_MAX, "extensions_max", f"0 to {EXTENSIONS_MAX}")
-    _check(
-        seconds is None or 1 <= seconds <= EXTENSION_SECONDS_MAX,
-        "extension_seconds",
-        f"1 to {EXTENSION_SECONDS_MAX}",
-    )

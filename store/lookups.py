@@ -38,6 +38,15 @@ WAITING_MAX = 200
 RECONNECT_SECONDS = 0.2
 
 
+class TourRow(Struct, frozen=True):
+    """The tour an event is a date of, as buyers see it."""
+
+    slug: str
+    name: str
+    seats_per_buyer_max: int
+    """Across all its dates."""
+
+
 class EventRow(Struct, frozen=True):
     """An event as gateways need it; `opens_at` in microseconds."""
 
@@ -53,6 +62,9 @@ class EventRow(Struct, frozen=True):
     extensions_max: int
     extension_seconds: int
     offer_ttl_seconds: int
+    limits: dict[str, int]
+    """Category → most seats and places of it one buyer may have."""
+    tour: TourRow | None
     price_terms: PriceTerms = PriceTerms()
     plan_sha256: str = ""
     """In hex, of the event's plan; what it is of may change while it is a draft."""
@@ -155,11 +167,14 @@ SELECT asked.buyer, asked.request_id, found.input, found.arrival, found.outcome,
 """
 
 _EVENT = """
-SELECT event.id, event.slug, event.name, venue_id, state, hold_ttl_seconds, seats_per_buyer_max, fast_gate,
-       (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds,
-       offer_ttl_seconds, fee_minor, fee_basis_points, tax_basis_points, tax_included,
+SELECT event.id, event.slug, event.name, venue_id, state, hold_ttl_seconds, event.seats_per_buyer_max,
+       fast_gate, (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds,
+       offer_ttl_seconds, limits,
+       tour.slug, tour.name, tour.seats_per_buyer_max,
+       fee_minor, fee_basis_points, tax_basis_points, tax_included,
        encode(coalesce(event_plan.plan_sha256, venue.plan_sha256), 'hex')
   FROM event JOIN venue ON venue.id = event.venue_id
+  LEFT JOIN tour ON tour.id = event.tour_id
   LEFT JOIN event_price ON event_price.event_id = event.id
   LEFT JOIN event_plan ON event_plan.event_id = event.id
 """
@@ -251,8 +266,9 @@ async def events(connection: Conn) -> list[EventRow]:
 def _event(row: tuple[Any, ...]) -> EventRow:
     number, slug, name, venue_id, state, *rest = row
     *rest, sha256 = rest
+    tour = None if rest[-7] is None else TourRow(*rest[-7:-4])
     terms = PriceTerms() if rest[-1] is None else PriceTerms(*rest[-4:])
-    return EventRow(number, slug, name, venue_id, EventState(state), *[*rest[:-4], terms, sha256])
+    return EventRow(number, slug, name, venue_id, EventState(state), *[*rest[:-7], tour, terms, sha256])
 
 
 async def plan_text(connection: Conn, event_id: int) -> tuple[bytes, str]:

@@ -27,7 +27,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSON
+from sqlalchemy.dialects.postgresql import JSON, JSONB
 
 from store.words import OPERATORS_HOLDS
 
@@ -71,6 +71,14 @@ event = Table(
     Column("extensions_max", Integer, nullable=False, server_default="1"),
     Column("extension_seconds", Integer, nullable=False, server_default="120"),
     Column("offer_ttl_seconds", Integer, nullable=False, server_default="600"),
+    Column(
+        "limits",
+        JSONB,
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="category name: most seats and places of it a buyer may have",
+    ),
+    Column("tour_id", Integer, nullable=True, comment="the tour it is a date of; set while it is a draft"),
     CheckConstraint(_one_of("state", "draft", "lobby", "open", "paused", "closed"), name="event_state"),
     CheckConstraint("(state = 'paused') = (paused_at IS NOT NULL)", name="event_paused_since"),
     CheckConstraint("hold_ttl_seconds BETWEEN 1 AND 86400", name="event_hold_ttl"),
@@ -78,6 +86,28 @@ event = Table(
     CheckConstraint("extensions_max BETWEEN 0 AND 20", name="event_extensions"),
     CheckConstraint("extension_seconds BETWEEN 1 AND 3600", name="event_extension_seconds"),
     CheckConstraint("offer_ttl_seconds BETWEEN 1 AND 86400", name="event_offer_ttl"),
+    CheckConstraint("jsonb_typeof(limits) = 'object'", name="event_limits"),
+)
+Index("event_tour", event.c.tour_id, postgresql_where=event.c.tour_id.is_not(None))
+
+tour = Table(
+    "tour",
+    metadata,
+    Column("id", Integer, Identity(always=True), primary_key=True),
+    Column("slug", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("seats_per_buyer_max", Integer, nullable=False, comment="across all its events; never changed"),
+    _timestamp("created_at", now=True),
+    CheckConstraint("seats_per_buyer_max BETWEEN 1 AND 1000", name="tour_seats_per_buyer"),
+    comment="dates of one show that share a limit per buyer",
+)
+
+tour_buyer = Table(
+    "tour_buyer",
+    metadata,
+    Column("tour_id", Integer, primary_key=True, autoincrement=False),
+    Column("buyer", Text, primary_key=True),
+    comment="a row to lock for each buyer a batch of one of the tour's events decides about",
 )
 
 event_price = Table(
@@ -148,6 +178,7 @@ hold = Table(
         comment="how often its holder extended it",
     ),
     Column("kind", Text, nullable=False, server_default="buyer", comment="buyer, or how an operator sold it"),
+    Column("tour_id", Integer, nullable=True, comment="the event's tour, if it is a date of one"),
     CheckConstraint(_one_of("state", "active", "paid", "released", "expired", "refunded"), name="hold_state"),
     CheckConstraint("(state IN ('paid', 'refunded')) = (paid_at IS NOT NULL)", name="hold_paid_when"),
     CheckConstraint(_one_of("kind", "buyer", "complimentary", "box_office"), name="hold_kind"),
@@ -156,6 +187,7 @@ hold = Table(
     CheckConstraint("extensions >= 0", name="hold_extensions"),
     postgresql_with={"fillfactor": "80"},
 )
+Index("hold_tour", hold.c.tour_id, hold.c.buyer, postgresql_where=hold.c.tour_id.is_not(None))
 Index("hold_active", hold.c.event_id, hold.c.expires_at, postgresql_where=hold.c.state == "active")
 
 hold_seat = Table(

@@ -121,6 +121,9 @@ class FactKind(StrEnum):
     """An operator sold blocked seats and places as an order; carries a `Sold`."""
     RETURNED = "returned"
     """An operator took an order back, or some of it; carries a `Returned`."""
+    ELSEWHERE = "elsewhere"
+    """What a batch read of the tour's other dates: buyer → seats and places they have there, where there are
+    any. Never a row of the fact table: the batch that reads it writes it into the ledger."""
 
 
 class LedgerKind(StrEnum):
@@ -187,6 +190,13 @@ class Want(Choice, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         return (self, *self.fallbacks)
 
 
+class TourLimit(Struct, frozen=True):
+    """The tour an event is a date of, and most seats and places one buyer may have across all its dates."""
+
+    id: int
+    seats_per_buyer_max: int
+
+
 class Policy(Struct, frozen=True, omit_defaults=False):
     """What the organiser decided about an event and decisions depend on; part of the ledger."""
 
@@ -199,6 +209,9 @@ class Policy(Struct, frozen=True, omit_defaults=False):
     """Given on resume: the lost time every hold running at the pause got back."""
     offer_ttl_seconds: int = 600
     """How long what is offered to who waits is kept."""
+    limits: dict[str, int] = {}
+    """Category → most seats and places of it one buyer may have; 0: not for buyers. None for most events."""
+    tour: TourLimit | None = None
 
 
 class Blocks(Struct, frozen=True):

@@ -33,11 +33,14 @@ class ListWalk:
         self._told = told
         self._by_what: dict[str, list[LedgerRow]] = {}
         self._limit = math.inf
+        self._more_limits = False
 
     def policy(self, row: LedgerRow) -> None:
         """The organiser changed the rules or the event's state."""
         body = read_json(row.input)["body"]
         self.state, self._limit = body["state"], body["seats_per_buyer_max"]
+        # who may have how much of a category or on other dates the replay judges
+        self._more_limits = bool(body.get("limits") or body.get("tour"))
 
     def put(self, row: LedgerRow) -> None:
         """A request goes on the list."""
@@ -82,6 +85,8 @@ class ListWalk:
         for longer in self._by_what.get(wanted, ()):
             if longer.at > row.at or longer.hold_id not in self.waits or "moved" in result:
                 continue
+            if self._more_limits:
+                return
             waited_id = int(read_json(row.input).get("wait", 0)) or row.hold_id
             if longer.hold_id < waited_id and self._owned[longer.buyer] + quantity <= self._limit:
                 story = f"{self._told(row)} was served before {self._told(longer)}, who waited for the same."
@@ -90,7 +95,7 @@ class ListWalk:
 
     def could_have(self, free_for: Callable[[dict[str, Any]], object | None]) -> Iterator[Finding]:
         """At the end: who waits though there is what they want, and nothing more will come of it."""
-        if self.state != "open":
+        if self.state != "open" or self._more_limits:
             return
         for rows in self._by_what.values():
             want = read_json(rows[0].input)

@@ -1,12 +1,15 @@
-"""Operators: make events, open, pause, resume and close them, change their seats, see how they stand."""
+"""Operators: make events and tours, open, pause, resume and close events, change their seats, see how they
+stand.
+"""
 
 from fastapi import APIRouter
 
-from gateway.operators import routes, sales, seats
+from gateway.operators import routes, sales, seats, tours
 
 router = APIRouter()
 router.include_router(routes.router)
 router.include_router(seats.router)
 router.include_router(sales.router)
+router.include_router(tours.router)
 
 __all__ = ["router"]

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 import psycopg
 from fastapi import APIRouter, Depends, Request, Response
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Meta
 
 from gateway.operators.access import (
     answer,
@@ -28,6 +28,7 @@ from gateway.operators.access import (
 from store import events
 from store.overview import read_overview
 from store.stream.wake import undecided
+from store.terms import PolicyChange, Terms, terms_in
 from store.waiting_overview import read_waiting
 from store.words import Arrival, EventState
 
@@ -37,39 +38,16 @@ Conn = psycopg.Connection[Any]
 # Told in the description; checked by `store.events`, for all who change events.
 _Slug = Annotated[str, Meta(extra_json_schema={"pattern": f"^{events.SLUG.pattern}$"})]
 _Name = Annotated[str, Meta(extra_json_schema={"maxLength": events.NAME_LENGTH_MAX})]
-_Ttl = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": events.HOLD_TTL_SECONDS_MAX})]
-_Extensions = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": events.EXTENSIONS_MAX})]
-_ExtendSeconds = Annotated[
-    int, Meta(extra_json_schema={"minimum": 1, "maximum": events.EXTENSION_SECONDS_MAX})
-]
-_Seats = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": events.SEATS_PER_BUYER_MAX})]
 
 
-class NewEvent(Struct, frozen=True, forbid_unknown_fields=True):
+class NewEvent(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `POST /v1/operator/events` takes. `venue` is a slug; the name is the slug unless given."""
 
     slug: _Slug
     venue: str
     name: _Name = ""
-    hold_ttl_seconds: _Ttl = 480
-    seats_per_buyer_max: _Seats = 8
-    fast_gate: bool = True
     opens_at: datetime | None = None
     open: bool = False
-    extensions_max: _Extensions = 1
-    extension_seconds: _ExtendSeconds = 120
-    offer_ttl_seconds: _Ttl = 600
-
-
-class PolicyChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """What `PATCH /v1/operator/events/{event}/policy` takes; what is left out stays."""
-
-    hold_ttl_seconds: _Ttl | UnsetType = UNSET
-    seats_per_buyer_max: _Seats | UnsetType = UNSET
-    fast_gate: bool | UnsetType = UNSET
-    extensions_max: _Extensions | UnsetType = UNSET
-    extension_seconds: _ExtendSeconds | UnsetType = UNSET
-    offer_ttl_seconds: _Ttl | UnsetType = UNSET
 
 
 router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
@@ -132,9 +110,8 @@ async def close_event(request: Request, event: str) -> Response:
 @router.patch("/events/{event}/policy", openapi_extra=body_described(PolicyChange))
 async def set_policy(request: Request, event: str) -> Response:
     """Change how long holds and offers last, whether holds may be extended, seats a buyer, the fast gate."""
-    change = await read_body(request, PolicyChange)
-    given = {name: value for name, value in msgspec.structs.asdict(change).items() if value is not UNSET}
-    changed = await in_database(request, lambda conn: events.set_policy(conn, event, **given))
+    change = terms_in(await read_body(request, PolicyChange))
+    changed = await in_database(request, lambda conn: events.set_policy(conn, event, **change))
     await wake_allocator(request, event)
     return answer(changed)
 
@@ -156,13 +133,8 @@ def _create(new: NewEvent, conn: Conn) -> events.Event:
             new.name or new.slug,
             venue_id,
             plan,
-            hold_ttl_seconds=new.hold_ttl_seconds,
-            seats_per_buyer_max=new.seats_per_buyer_max,
-            fast_gate=new.fast_gate,
             opens_at=new.opens_at,
-            extensions_max=new.extensions_max,
-            extension_seconds=new.extension_seconds,
-            offer_ttl_seconds=new.offer_ttl_seconds,
+            **terms_in(new),
         )
         if new.open:
             events.set_state(conn, new.slug, EventState.OPEN)

@@ -38,6 +38,9 @@ DataDirOption = Annotated[
 ]
 
 
+LIMIT_DIGITS_MAX = 9
+
+
 class Gate(StrEnum):
     """Whether gateways may refuse at once what they know is gone."""
 
@@ -58,6 +61,10 @@ def create(
     ] = None,
     extensions: Annotated[int, typer.Option(help="How often a buyer may extend a hold, 0 to 20.")] = 1,
     extension_seconds: Annotated[int, typer.Option(help="By how much, each time.")] = 120,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option("--limit", help="Most of a category one buyer may have, such as Gold=4; 0: none."),
+    ] = None,
     offer_ttl_seconds: Annotated[
         int, typer.Option(help="How long what is offered to who waits is kept for them.")
     ] = 600,
@@ -67,7 +74,7 @@ def create(
 ) -> None:
     """Put a venue's plan on sale; a draft until it is opened, by you or at the time you give."""
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
-        when = _instant(opens_at)
+        when, limits = _instant(opens_at), _limits(limit or [])
         with conn.transaction():
             venue_id, plan = events.find_venue(conn, venue)
             events.create_event(
@@ -82,6 +89,7 @@ def create(
                 opens_at=when,
                 extensions_max=extensions,
                 extension_seconds=extension_seconds,
+                limits=limits,
                 offer_ttl_seconds=offer_ttl_seconds,
             )
             if open_now:
@@ -197,6 +205,17 @@ def _change(
         event = events.set_state(conn, slug, to, leaving=leaving)
         wake(urls.redis_url, slug)
         _say(event, as_json, f"{event.name} ({event.slug}) is {event.state} now.")
+
+
+def _limits(written: list[str]) -> dict[str, int]:
+    limits: dict[str, int] = {}
+    for one in written:
+        category, _, most = one.rpartition("=")
+        if not category or not most.isdecimal() or len(most) > LIMIT_DIGITS_MAX or category in limits:
+            story = f"--limit takes a category once and how many, such as Gold=4, not {one!r}."
+            raise BadRequest("invalid_event", story)
+        limits[category] = int(most)
+    return limits
 
 
 def _instant(written: str | None) -> datetime | None:

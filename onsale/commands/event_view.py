@@ -66,6 +66,8 @@ def what_of(row: Audit) -> str:
     what = row.what
     if what["change"] == "prices":
         return f"prices: {_terms(PriceTerms(**{name: what[name] for name in PriceTerms.__struct_fields__}))}"
+    if "tour" in what:
+        return f"{what['change']} {what['tour']}"
     told = f"{what['change']} {_named(what['seats'], what['areas'])}"
     if what["change"] == "recategorise":
         return f"{told}: {what['category']} now"
@@ -121,10 +123,17 @@ def terms(event: Event) -> str:
     gate = "on" if event.fast_gate else "off"
     return (
         f"Holds last {event.hold_ttl_seconds} s, {event.seats_per_buyer_max} seats a buyer, "
-        f"fast gate {gate}.\n"
+        f"fast gate {gate}.{_limits(event)}\n"
         f"A hold may be extended {event.extensions_max} times, by {event.extension_seconds} s each. "
         f"What is offered to who waits is kept {event.offer_ttl_seconds} s."
     )
+
+
+def _limits(event: Event) -> str:
+    """Other limits than that of all seats, if there are any."""
+    limits = [f"{most} of {category}" for category, most in sorted(event.limits.items())]
+    told = f"\nOf that at most {', '.join(limits)}." if limits else ""
+    return f"{told}\nA date of the tour {event.tour}." if event.tour else told
 
 
 def waiting(told: WaitingOverview) -> RenderableType:

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from store.plan import Area, Category, Plan, Seat, Section, number
 from store.wire import canonical_want
-from store.words import Best, Choice, Want
+from store.words import Best, Choice, TourLimit, Want
 
 CATEGORIES = ("Gold", "Silver")
 PRICES = (9_000, 5_000)
@@ -103,6 +103,8 @@ class Step:
     seconds: int
     changed: tuple[Changed, ...]
     asked: tuple[Asked, ...]
+    elsewhere: tuple[tuple[int, int], ...] = ()
+    """(buyer, what they have on the tour's other dates in this batch)"""
 
 
 def _rarely(least: int, often: int, most: int) -> st.SearchStrategy[int]:
@@ -162,6 +164,13 @@ steps: st.SearchStrategy[Any] = st.builds(
     seconds=_rarely(0, 3, 40),
     changed=st.just(()) | st.lists(changed, max_size=3).map(tuple),
     asked=st.lists(asked, max_size=6).map(tuple),
+    elsewhere=st.just(()) | st.lists(st.tuples(st.integers(0, 4), st.integers(1, 9)), max_size=3).map(tuple),
+)
+limits: st.SearchStrategy[dict[str, int]] = st.just({}) | st.dictionaries(
+    st.sampled_from(CATEGORIES), st.integers(0, 4)
+)
+tours: st.SearchStrategy[TourLimit | None] = st.none() | st.builds(
+    TourLimit, id=st.just(7), seats_per_buyer_max=st.integers(1, 9)
 )
 histories: st.SearchStrategy[list[Step]] = st.lists(steps, max_size=10)
 

@@ -56,9 +56,11 @@ class Ladder:
             <= (math.inf if best.price_max is None else best.price_max)
         ]
 
-    def party(self, best: Best, quantity: int, free: IsFree) -> tuple[Seats, str] | None:
-        """Seats and step for a party; `free` says what nobody has."""
-        blocks = self.described(best)
+    def party(
+        self, best: Best, quantity: int, free: IsFree, takes: Callable[[int], bool] = lambda category: True
+    ) -> tuple[Seats, str] | None:
+        """Seats and step for a party; `free` says what nobody has, `takes` which categories may be had."""
+        blocks = [block for block in self.described(best) if takes(self.plan.blocks[block].category)]
         if best.accessible:
             return self._accessible(best, blocks, quantity, free)
         found = self._together(blocks, quantity, free)

@@ -5,7 +5,7 @@ each time. Shares no code with `allocator.decide` but the words. Tests compare t
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,9 @@ from store.plan import Plan
 from store.wire import decode_want
 from store.words import Best, Choice, EventState, Policy, Want
 from tests.allocator.ladder import Ladder
+from tests.allocator.room import Room
 
+Decision = tuple[str, dict[str, Any]]
 Answer = tuple[str, str, dict[str, Any]]
 """(kind, outcome, result)"""
 
@@ -70,6 +72,8 @@ class ReferenceFact:
     buyer: str = ""
     blocked: bool = False
     """What is taken back stays off sale."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """What buyers have on the tour's other dates."""
 
 
 @dataclass
@@ -84,6 +88,8 @@ class Reference:
     blocked_seats: list[int] = field(default_factory=list)
     blocked_places: list[int] = field(default_factory=list)
     """The area's number, once for each place."""
+    elsewhere: dict[str, int] = field(default_factory=dict)
+    """On the tour's other dates, as this batch found it."""
     waits: list[ReferenceWait] = field(default_factory=list)
     """In the list's order."""
     offers_max: int = 8_000
@@ -108,6 +114,13 @@ class Reference:
     def count_of(self, buyer: str) -> int:
         return sum(hold.quantity for hold in self.running() if hold.buyer == buyer and hold.counts)
 
+    def count_of_category(self, buyer: str, category: int) -> int:
+        """Seats and places of it that the buyer has."""
+        mine = [hold for hold in self.running() if hold.buyer == buyer and hold.counts]
+        seats = [self.plan.seats[seat].category for hold in mine for seat in hold.seats]
+        places = [(self.plan.areas[area].category, n) for hold in mine for area, n in hold.areas.items()]
+        return seats.count(category) + sum(n for of, n in places if of == category)
+
     def decide(
         self,
         batch_no: int,
@@ -116,6 +129,7 @@ class Reference:
         asks: Sequence[ReferenceAsk],
     ) -> list[Answer]:
         rows: list[Answer] = []
+        self.elsewhere = {}
         for fact in facts:
             self._consume(fact)
             rows.append(("fact", fact.kind, {}))
@@ -126,7 +140,7 @@ class Reference:
         for hold in sorted(due, key=lambda hold: (hold.expires_at, hold.hold_id)):
             hold.state = "expired"
             rows.append(("expired", "expired", {}))
-        if rows or self.owed:
+        if rows or self.owed or self.policy.tour is not None:
             self._offer(rows, batch_no, batch_time, asks)
         for ask in asks:
             if not ask.conflict and (want := self._readable(ask)) is not None:
@@ -196,6 +210,8 @@ class Reference:
                 if paused_at is not None and hold.expires_at > paused_at:
                     hold.expires_at += fact.policy.holds_extended_us
             self.policy = fact.policy
+        if fact.kind == "elsewhere":
+            self.elsewhere = fact.counts
         places = [area for area, count in fact.areas for _ in range(count)]
         if fact.kind == "blocked":
             self.blocked_seats += fact.seats
@@ -312,40 +328,68 @@ class Reference:
             n: choice.areas[area.guid] for n, area in enumerate(self.plan.areas) if area.guid in choice.areas
         }
         parties = sum(best.quantity for best in choice.parties)
-        limit = self.policy.seats_per_buyer_max
-        left = limit - self.count_of(buyer)
-        over = "limit_reached", {"reason": "limit", "limit": limit}
+        left, over = self._left(buyer)
+        room = Room(self, buyer)
+        asked = list(named), dict(areas)
         gone = self.taken_seats()
         if len(named) + parties + sum(areas.values()) == 1:
             choice = replace(choice, up_to=False)
         if choice.up_to:
             if left <= 0:
-                return over
-            named = [seat for seat in named if seat not in gone][:left]
+                return over(1)
+            named = room.take_what_fits([seat for seat in named if seat not in gone], left)
         elif gone & set(named):
             return "taken", self._taken(named)
         elif len(named) + parties + sum(areas.values()) > left:
-            return over
+            return over(len(named) + parties + sum(areas.values()))
+        elif lacking := room.take_all(named, areas):
+            return self._over_category(lacking[0])
+        else:
+            room = Room(self, buyer, named, areas)
         if not choice.up_to:
             for area, places in areas.items():
                 if self.places_free(area) < places:
                     return "sold_out", {"reason": "area_full", "free": self.places_free(area)}
-        seats, step = self._seat_parties(choice, named, left)
+        seats, step = self._seat_parties(choice, named, left, room)
         if step is None:
-            return "sold_out", seats
+            decided: Decision = seats
+            return decided
         if choice.up_to:
             left -= len(seats)
             given = {}
             for area, places in areas.items():
-                given[area] = min(places, self.places_free(area), left)
+                given[area] = min(
+                    places, self.places_free(area), left, room.of(self.plan.areas[area].category)
+                )
+                room.use(self.plan.areas[area].category, given[area])
                 left -= given[area]
             areas = {area: places for area, places in given.items() if places}
             if not seats and not areas:
-                return self._nothing(choice, numbers)
+                return self._nothing(choice, *asked, room)
         return "held", {"chosen": (seats, areas), **({"step": step} if choice.parties else {})}
 
-    def _seat_parties(self, choice: Choice, named: list[int], left: int) -> tuple[Any, str | None]:
-        """(seats, step), or (why not, None)."""
+    def _left(self, buyer: str) -> tuple[int, Callable[[int], Decision]]:
+        """What the buyer may have more in all, and the refusal of who asks for so many."""
+        limit, tour = self.policy.seats_per_buyer_max, self.policy.tour
+        here, there = self.count_of(buyer), self.elsewhere.get(buyer, 0)
+
+        def over(quantity: int) -> Decision:
+            if tour is None or here + quantity > limit:
+                return "limit_reached", {"reason": "limit", "limit": limit}
+            told = {"limit": tour.seats_per_buyer_max, "elsewhere": there}
+            return "limit_reached", {"reason": "tour_limit", **told}
+
+        by_tour = limit if tour is None else tour.seats_per_buyer_max - there
+        return min(limit, by_tour) - here, over
+
+    def _over_category(self, category: int) -> Decision:
+        name = self.plan.categories[category].name
+        return "limit_reached", {"reason": "limit", "limit": self.policy.limits[name], "category": name}
+
+    def _seat_parties(
+        self, choice: Choice, named: list[int], left: int, room: Room
+    ) -> tuple[Any, str | None]:
+        """(seats, step), or (the decision, None)."""
         seats, steps = list(named), ["together"]
         order = ["together", "together_leaving_one", "apart"]
 
@@ -355,21 +399,54 @@ class Reference:
         for best in choice.parties:
             most = min(best.quantity, left - len(seats))
             sizes = range(most, 0, -1) if choice.up_to else [best.quantity]
-            found = next((f for size in sizes if (f := self.ladder.party(best, size, free))), None)
+            found = next((f for size in sizes if (f := room.party(best, size, free))), None)
             if found is not None:
                 seats += found[0]
                 steps.append(found[1])
+                room.take_all(found[0], {})
             elif not choice.up_to:
-                return {"reason": "none_together", "largest": self._largest(best, seats)}, None
+                if room.unlimited:
+                    why = {"reason": "none_together", "largest": self._largest(best, seats)}
+                    return ("sold_out", why), None
+                return self._but_for_limits(choice, named, room), None
         return seats, max(steps, key=order.index)
 
-    def _nothing(self, choice: Choice, numbers: dict[str, int]) -> tuple[str, dict[str, Any]]:
+    def _but_for_limits(self, choice: Choice, named: list[int], room: Room) -> Decision:
+        """What who has no limits by category would hear; or if they would be seated, the limit in the way."""
+        seats, step = self._seat_parties(choice, named, 10**9, room.without_limits())
+        if step is None:
+            decided: Decision = seats
+            return decided
+        room = room.at_first()
+        at = len(named)
+        for best in choice.parties:
+            part = seats[at : at + best.quantity]
+            at += best.quantity
+            if lacking := room.without(part, best.quantity):
+                return self._over_category(lacking[0])
+            room.take_all(part, {})
+        raise AssertionError("with room for all of them the parties had been seated")
+
+    def _nothing(self, choice: Choice, named: list[int], areas: dict[int, int], room: Room) -> Decision:
+        """Why nothing can be had: but for a category's limit something could, or there is none."""
+        gone = self.taken_seats()
+        free = [seat for seat in named if seat not in gone]
+        free += [
+            seat
+            for best in choice.parties
+            if (found := self.ladder.party(best, 1, lambda seat: seat not in gone))
+            for seat in found[0]
+        ]
+        if free:
+            return self._over_category(room.without(free, 1)[0])
+        for area in areas:
+            if self.places_free(area):
+                return self._over_category(self.plan.areas[area].category)
         if choice.parties:
             return "sold_out", {"reason": "none_together", "largest": self._largest(choice.parties[0])}
-        area = next((n for n, area in enumerate(self.plan.areas) if area.guid in choice.areas), None)
-        if area is not None:
-            return "sold_out", {"reason": "area_full", "free": self.places_free(area)}
-        return "taken", self._taken([numbers[guid] for guid in choice.seats])
+        if areas:
+            return "sold_out", {"reason": "area_full", "free": self.places_free(min(areas))}
+        return "taken", self._taken(named)
 
     def _largest(self, best: Best, but: Sequence[int] = ()) -> int:
         gone = self.taken_seats() | set(but)

@@ -193,6 +193,7 @@ def test_up_to_takes_what_there_is():
     full = house("....", limit=2)
     seated(full, best(2))
     assert seated(full, Want(best=Best(1), up_to=True)) == ("limit_reached", "limit")
+    assert seated(full, Want(best=Best(2), up_to=True)) == ("limit_reached", "limit")
 
 
 def test_accessible_places_are_for_who_needs_them():

@@ -16,7 +16,7 @@ from allocator.decide import Ask, Fact, decide
 from allocator.memory import Overlay
 from allocator.offering import OffersFirst
 from store.plan import Plan
-from store.words import Blocks, EventState, GivenBack, HoldId, Micros, Policy
+from store.words import Blocks, EventState, GivenBack, HoldId, Micros, Policy, TourLimit
 from tests.allocator import by_hand
 from tests.allocator.histories import Asked, Changed, Step
 from tests.allocator.house import snapshot
@@ -45,8 +45,16 @@ def left_fact(fact_id: int, wait_id: int) -> Fact:
 class Twins:
     """The decision and the reference, given the same history."""
 
-    def __init__(self, plan: Plan, *, offers_max: int = 8_000, waits_max: int = 200_000) -> None:
-        self.sale = Sale(plan, seats_per_buyer_max=5)
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        offers_max: int = 8_000,
+        waits_max: int = 200_000,
+        limits: dict[str, int] | None = None,
+        tour: TourLimit | None = None,
+    ) -> None:
+        self.sale = Sale(plan, seats_per_buyer_max=5, limits=limits or {}, tour=tour)
         self.plan = plan
         self.reference = Reference(plan, self.sale.memory.policy, offers_max=offers_max, waits_max=waits_max)
         self.time = START
@@ -58,6 +66,10 @@ class Twins:
         """A step in both: same outcomes, same seats."""
         self.time += step.seconds * 1_000_000
         facts, plain_facts = self._facts(step.changed)
+        if self.reference.policy.tour is not None and step.elsewhere:
+            counts = {f"b{buyer}": count for buyer, count in step.elsewhere}
+            facts.append(Fact(0, "elsewhere", None, msgspec.json.encode(counts).decode()))
+            plain_facts.append(ReferenceFact("elsewhere", counts=counts))
         asked = step.asked if not self._pauses(facts) else ()
         reference = self.reference
         with (
@@ -128,6 +140,12 @@ class Twins:
         assert memory.next_expiry() == min((hold.expires_at for hold in active), default=None)
         buyers = {hold.buyer for hold in reference.running() if hold.counts}
         assert memory.count_by_buyer == {buyer: reference.count_of(buyer) for buyer in buyers}
+        assert memory.count_by_category == {
+            (buyer, category): count
+            for buyer in buyers
+            for category in memory.category_limits
+            if (count := reference.count_of_category(buyer, category))
+        }
         assert [(wait_id, who.buyer) for wait_id, who in memory.waiting] == [
             (wait.wait_id, wait.ask.buyer) for wait in reference.waits
         ]
@@ -236,9 +254,14 @@ class Twins:
             at = Micros(self.time - change.which * 100_000)
             return msgspec.structs.replace(policy, state=EventState.PAUSED, paused_at=at)
         if change.kind == "resume" and paused:
-            return Policy(EventState.OPEN, policy.hold_ttl_seconds, policy.seats_per_buyer_max, None, lost)
+            return msgspec.structs.replace(
+                policy, state=EventState.OPEN, paused_at=None, holds_extended_us=lost
+            )
         if change.kind == "close" and change.which > 25:
-            return Policy(EventState.CLOSED, policy.hold_ttl_seconds, policy.seats_per_buyer_max, None, lost)
+            return msgspec.structs.replace(
+                policy, state=EventState.CLOSED, paused_at=None, holds_extended_us=lost
+            )
+        limits = {name: (most + change.value) % 5 for name, most in policy.limits.items()}
         return msgspec.structs.replace(
-            policy, hold_ttl_seconds=change.value, seats_per_buyer_max=change.value
+            policy, hold_ttl_seconds=change.value, seats_per_buyer_max=change.value, limits=limits
         )

@@ -176,6 +176,8 @@ class FakeGateway:
             "extensions_max": self.extensions_max,
             "extension_seconds": self.extension_seconds,
             "offer_ttl_seconds": self.offer_ttl_seconds,
+            "limits": {},
+            "tour": None,
         }
         return {"type": "welcome", "event": event, "buyer": buyer.name}
 

@@ -81,11 +81,21 @@ def test_who_is_served_before_somebody_who_waited_for_the_same_longer_was_not_ne
 
 
 def test_who_has_all_one_may_have_is_passed_over_rightly():
-    def ivy_has_two(truth, seen):
+    def nothing_for_anybody(truth, seen):
+        """With a limit of nothing at all, too: it is another finding that kim has something then."""
         rules = RULES.replace('"seats_per_buyer_max":2', '"seats_per_buyer_max":0')
         replaced(truth, FIRST, input=ROWS[0].input.replace(RULES, rules))
 
-    assert judged(wait, to_kim, says(1), ivy_has_two) == []
+    found = judged(wait, to_kim, says(1), nothing_for_anybody)
+    assert [finding.kind for finding in found] == ["over_limit"]
+
+
+@pytest.mark.parametrize("more", ['"limits":{"A":1}', '"tour":{"id":1,"seats_per_buyer_max":4}'])
+def test_where_a_category_or_a_tour_has_a_limit_the_replay_judges_who_was_passed_over(more):
+    def rules(truth, seen):
+        replaced(truth, FIRST, input=ROWS[0].input.replace('"paused_at":null', f'"paused_at":null,{more}'))
+
+    assert judged(wait, to_kim, says(1), rules) == []
 
 
 @pytest.mark.parametrize("number", [1, 7])

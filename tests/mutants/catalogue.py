@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.guards import (
     allocator_decide,
     allocator_lease,
+    allocator_limits,
     allocator_loop,
     allocator_replay,
     allocator_sql,
@@ -41,6 +42,7 @@ def all_mutants() -> list[Mutant]:
         *store_stream.MUTANTS,
         *allocator_loop.MUTANTS,
         *allocator_decide.MUTANTS,
+        *allocator_limits.MUTANTS,
         *allocator_truth.MUTANTS,
         *allocator_sql.MUTANTS,
         *allocator_waiting.MUTANTS,

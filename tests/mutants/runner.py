@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -32,6 +33,8 @@ from tests.conftest import REDIS_DATABASES
 from tests.mutants import lent, warm
 from tests.mutants.mutant import DoesNotApply, Mutant, mutated
 
+_PARSING = threading.Lock()
+"""Python 3.11 keeps one count for all threads that parse at once, and calls it a SystemError."""
 T = TypeVar("T")
 REPOSITORY = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 120.0
@@ -170,7 +173,8 @@ def _outcome(workplace: Workplace, mutant: Mutant, broken: dict[str, str]) -> Ou
 def there_is(root: Path, test: str) -> bool:
     """Whether a file has a test of that name, parameters aside; looked up without importing it."""
     path, _, name = test.partition("[")[0].partition("::")
-    return name in _functions(root / path)
+    with _PARSING:
+        return name in _functions(root / path)
 
 
 @functools.lru_cache(maxsize=200)

@@ -237,10 +237,10 @@ def on_virtual_engines(
         (lease, {"uuid4": lambda: UUID(int=world.random.getrandbits(128))}),
         (readahead, {"ThreadPoolExecutor": AtOnce}),
         (loop, {"tell_repeats": tell_repeats}),
-        (intake, {"time": clock, "random": world.random}),
+        (intake, {"time": clock, "jitter": world.random.uniform}),
         (reask, {"time": clock}),
-        (holds, {"asyncio": SimpleNamespace(sleep=sleep), "random": world.random}),
-        (blocks, {"time": SimpleNamespace(sleep=sleep_here), "random": world.random}),
+        (holds, {"asyncio": SimpleNamespace(sleep=sleep), "jitter": world.random.uniform}),
+        (blocks, {"time": SimpleNamespace(sleep=sleep_here), "jitter": world.random.uniform}),
     ]  # fmt: skip
     with ExitStack() as leaving:
         for module, names in places:

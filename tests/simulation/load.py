@@ -9,7 +9,7 @@ from allocator.memory import BLOCKED, Hold, Memory
 from allocator.ports import Cursor
 from allocator.wishes import Wishes
 from store.words import Arrival, EventState, HoldId, LedgerKind, Micros, Policy, WaitId
-from tests.simulation.postgres import ONE, CursorRow, Database, EventRow
+from tests.simulation.postgres import ONE, CursorRow, Database, EventRow, HoldRow
 
 
 def policy_of(event: EventRow) -> Policy:
@@ -20,6 +20,7 @@ def policy_of(event: EventRow) -> Policy:
         event.seats_per_buyer_max,
         paused_at,
         offer_ttl_seconds=event.offer_ttl_seconds,
+        limits=dict(event.limits),
     )
 
 
@@ -57,6 +58,18 @@ def _holds(database: Database, memory: Memory) -> None:
                     row.buyer, tuple(seats.get(hold_id, ())), tuple(areas.get(hold_id, ())), row.expires_at
                 )
                 memory.put(HoldId(hold_id), hold)
+    plan = memory.layout.plan
+    for seat, hold_id in rows["hold_seat"].items():
+        _count(memory, rows["hold"][hold_id], plan.seats[seat].category, 1)
+    for (hold_id, area), quantity in rows["hold_area"].items():
+        _count(memory, rows["hold"][hold_id], plan.areas[area].category, quantity)
+
+
+def _count(memory: Memory, hold: HoldRow, category: int, quantity: int) -> None:
+    counts = hold.state in ("active", "paid") and hold.kind == "buyer"
+    if counts and category in memory.category_limits:
+        key = (hold.buyer, category)
+        memory.count_by_category[key] = memory.count_by_category.get(key, 0) + quantity
 
 
 def _waiting(database: Database, memory: Memory) -> None:

@@ -416,7 +416,12 @@ class People:
                 ttl, most = random.choice((None, 3, 4, 8)), random.choice((None, 2, 4, 9))
                 if self.world.chance(0.5):  # somebody loads memory between the change and its batch
                     self.world.after(random.uniform(0.0, 0.006), self.newcomer)
-                self._change(process, events.set_policy, hold_ttl_seconds=ttl, seats_per_buyer_max=most)
+                limits = dict(self.database.rows["event"][ONE].limits)
+                if limits and most is not None:  # else those above it would be refused
+                    limits = {category: min(limit + most % 2, most) for category, limit in limits.items()}
+                self._change(
+                    process, events.set_policy, hold_ttl_seconds=ttl, seats_per_buyer_max=most, limits=limits
+                )
 
     def set_state(self, process: Process, state: EventState) -> bool:
         return self._change(process, events.set_state, state)

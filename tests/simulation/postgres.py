@@ -6,8 +6,9 @@ again after the wait, as an UPDATE's WHERE is. Constraints hold whatever the sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import psycopg
@@ -54,6 +55,7 @@ class EventRow(NamedTuple):
     extensions_max: int = 1
     extension_seconds: int = 120
     offer_ttl_seconds: int = 600
+    limits: Mapping[str, int] = MappingProxyType({})
 
 
 class CursorRow(NamedTuple):

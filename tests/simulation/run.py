@@ -26,6 +26,7 @@ from tests.simulation.world import SECOND, Host, Process, World
 
 HEAL_SECONDS_MAX = 60.0
 STORY_STEPS = 30
+LIMITS = ((("Gold", 1),), (("Gold", 2), ("Silver", 3)), (("Gold", 0),), (("Silver", 2),))
 HEALING = "no more trouble from here on"
 _LOOKS = re.compile(
     r": (look|follow|renew|read|ask the ledger|last arrival|stream (read|info|below)|connect)"
@@ -93,6 +94,13 @@ def layout_of(rows: int, seats_a_row: int, areas: int) -> Layout:
     return Layout(plan)
 
 
+def limits_of(seed: int, seats_per_buyer_max: int) -> dict[str, int]:
+    """Of every third event: how much of one or both categories a buyer may have."""
+    if seed % 3:
+        return {}
+    return {category: min(most, seats_per_buyer_max) for category, most in LIMITS[seed // 3 % len(LIMITS)]}
+
+
 class OnSale:
     """A house in a world, from its opening to the verdict."""
 
@@ -110,6 +118,7 @@ class OnSale:
             extension_seconds=random.choice((1, 4)),
             offer_ttl_seconds=random.choice((1, 3, 6)),
         )
+        event = event._replace(limits=limits_of(seed, event.seats_per_buyer_max))
         self.database = Database(world, self.layout.plan, event)
         body = msgspec.json.encode(policy_of(event)).decode()
         self.database.rows["fact"][self.database.next_fact()] = FactRow("policy", None, body)

@@ -11,8 +11,11 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from psycopg.types.json import Jsonb
+
 from allocator import follow, lease
 from store import audit, blocks, events, hold_parts, holds
+from store.terms import DECIDED_BY, TERMS
 from store.words import EventState
 from tests.simulation.load import policy_of
 from tests.simulation.postgres import ONE, AreaRow, CursorRow, EventRow, FactRow, HoldRow, LeaseRow, Session
@@ -330,10 +333,10 @@ def _read_event(session: Session, _values: Any) -> Rows:
     row: EventRow = session.get("event", ONE)
     return [
         events.Event(  # type: ignore[list-item]  # the row factory's work is done here
-            1, "gala", "Gala", 1, EventState(row.state), None,
-            None if row.paused_at is None else datetime.fromtimestamp(row.paused_at / 1e6, UTC),
-            row.hold_ttl_seconds, row.seats_per_buyer_max, True, datetime.fromtimestamp(0, UTC),
-            row.extensions_max, row.extension_seconds, row.offer_ttl_seconds,
+            id=1, slug="gala", name="Gala", venue_id=1, state=EventState(row.state), opens_at=None,
+            paused_at=None if row.paused_at is None else datetime.fromtimestamp(row.paused_at / 1e6, UTC),
+            created_at=datetime.fromtimestamp(0, UTC),
+            **{term: getattr(row, term) for term in TERMS if term in row._fields},
         )
     ]  # fmt: skip
 
@@ -350,22 +353,21 @@ def _set_state(session: Session, values: Mapping[str, Any]) -> Rows:
     return []
 
 
-def _set_policy(session: Session, values: Sequence[Any]) -> Rows:
-    ttl, seats, *_, offer_ttl = values[:-1]
+def _set_policy(session: Session, values: Mapping[str, Any]) -> Rows:
     row: EventRow = session.get("event", ONE)
-    row = row._replace(
-        hold_ttl_seconds=row.hold_ttl_seconds if ttl is None else ttl,
-        seats_per_buyer_max=row.seats_per_buyer_max if seats is None else seats,
-        offer_ttl_seconds=row.offer_ttl_seconds if offer_ttl is None else offer_ttl,
-    )
-    session.put("event", ONE, row)
+    given = {term: values[term] for term in TERMS if term in row._fields and values[term] is not None}
+    changed = {term: value.obj if isinstance(value, Jsonb) else value for term, value in given.items()}
+    session.put("event", ONE, row._replace(**changed))
     return []
 
 
 def _read_policy(session: Session, _values: Any) -> Rows:
     policy = policy_of(session.get("event", ONE))
-    ttls = (policy.hold_ttl_seconds, policy.seats_per_buyer_max, policy.offer_ttl_seconds)
-    return [(policy.state, *ttls, policy.paused_at)]
+    return [(policy.state, policy.paused_at, None, None, *(getattr(policy, term) for term in DECIDED_BY))]
+
+
+def _read_categories(session: Session, _values: Any) -> Rows:
+    return [([category.name for category in session.database.plan.categories],)]
 
 
 def _lock_cursor(session: Session, _values: Any) -> Rows:
@@ -517,6 +519,7 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     events._SET_STATE: ("set state", _set_state),
     events._SET_POLICY: ("set policy", _set_policy),
     events._READ_POLICY: ("read policy", _read_policy),
+    events._READ_CATEGORIES: ("read categories", _read_categories),
     events._LOCK_CURSOR: ("lock cursor", _lock_cursor),
     events._PAUSED_FOR_US: ("paused for", _paused_for),
     events._LOCK_HOLDS: ("lock holds", _lock_holds),

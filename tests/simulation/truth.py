@@ -123,6 +123,10 @@ class VirtualTruth:
                 facts.append(Fact(fact_id, row.kind, hold_id, row.body))
         return facts
 
+    def elsewhere(self, tour_id: int, buyers: Sequence[str]) -> dict[str, int]:
+        """No virtual event is a date of a tour."""
+        raise AssertionError("asked only for a date of a tour")
+
     def write(self, batch_no: int, begun: Begun, arrival: Arrival, pieces: Iterator[Decided]) -> Decided:
         session = self._session
         expected: list[Counted] = []

@@ -49,11 +49,11 @@ MUTANTS: list[Mutant] = [
         "found[1].areas, old.expires_at + 1_000_000)",
         f"{MOVING}::test_the_new_hold_ends_when_the_old_one_would_have_and_the_old_seats_are_free",
     ),
-    decide(
+    choosing(
         Kind.BOUND,
         "what is moved does not count against the limit, and no more than that",
-        "left_for(memory, buyer) + old.quantity\n",
-        "left_for(memory, buyer) + old.quantity + 1\n",
+        "        left += more.quantity\n",
+        "        left += more.quantity + 1\n",
         f"{MOVING}::test_a_move_to_what_cannot_be_had_leaves_everything_as_it_was_and_says_so",
     ),
     In("allocator/follow.py")(
@@ -161,23 +161,23 @@ MUTANTS: list[Mutant] = [
     choosing(
         Kind.BOUND,
         "who takes what there is gets no more than the limit",
-        "[:left]\n",
-        "\n",
+        "named[:left] if",
+        "named if",
         UP_TO,
         more=(("min(party.quantity, left - len(seats))", "party.quantity"),),
     ),
     choosing(
         Kind.BOUND,
         "who has all the limit allows gets nothing more by asking for less",
-        "    if left <= 0:\n        return _over_the_limit(memory)\n",
-        "",
+        "    if left <= 0:\n",
+        "    if False:\n",
         UP_TO,
     ),
     choosing(
         Kind.CONDITION,
         "of the named seats only free ones are taken",
-        "[seat for seat in option.seats if not memory.hold_of[seat]]",
-        "list(option.seats)",
+        "[seat for seat in seats if not memory.hold_of[seat]]",
+        "list(seats)",
         UP_TO,
     ),
     choosing(

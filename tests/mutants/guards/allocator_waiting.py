@@ -93,15 +93,15 @@ MUTANTS: list[Mutant] = [
     decide(
         Kind.BOUND,
         "offers that are owed are made",
-        "    if decided.rows or memory.offers_owed:\n",
-        "    if decided.rows:\n",
+        "    if decided.rows or memory.offers_owed or decided.tour_id is not None:",
+        "    if decided.rows:",
         f"{WAITING}::test_a_batch_offers_so_many_at_most_and_the_next_goes_on",
     ),
     decide(
         Kind.REPLAY,
         "only a change is a reason to offer",
-        "    if decided.rows or memory.offers_owed:\n",
-        "    if True:\n",
+        "    if decided.rows or memory.offers_owed or decided.tour_id is not None:",
+        "    if True:",
         f"{WAITING}::test_without_a_change_nobody_is_looked_at",
     ),
     decide(
@@ -245,9 +245,9 @@ MUTANTS: list[Mutant] = [
         "the list is locked before seats",
         "                expected += self._wait(decided)\n"
         "                expected += self._free(decided.expired, decided.moved)\n"
-        "                expected += self._claim(decided.claims)\n",
+        "                expected += self._claim(decided.claims, decided.tour_id)\n",
         "                expected += self._free(decided.expired, decided.moved)\n"
-        "                expected += self._claim(decided.claims)\n"
+        "                expected += self._claim(decided.claims, decided.tour_id)\n"
         "                expected += self._wait(decided)\n",
         f"{REAL}::test_the_list_is_locked_after_holds_and_before_seats_and_in_its_order",
     ),

@@ -287,8 +287,8 @@ ALLOCATOR: list[Mutant] = [
     load(
         Kind.FACTS,
         "what an operator sold does not count towards a limit after loading",
-        " AND kind = 'buyer'\",\n",
-        '",\n',
+        " AND kind = 'buyer'\",\n        (event_id,),\n",
+        '",\n        (event_id,),\n',
         f"{MOMENT}::test_an_owner_that_loaded_it_before_its_facts_takes_it_in_once",
         f"{MOMENT}::test_a_standby_follows_whether_it_loaded_before_or_after",
     ),

@@ -118,7 +118,7 @@ export class Asking {
     const soldOut = result.waiting_list ? words.listFull(words.soldOut) : words.soldOut;
     const sentence = {
       sold_out: () => waitable(soldOut(want, result, venue, offersWhenSoldOut(venue, seats, want, result)), want),
-      limit_reached: () => (result.reason === "waiting" ? words.waitsEnough(result.limit) : words.limitReached(event.seats_per_buyer_max)),
+      limit_reached: () => (result.reason === "waiting" ? words.waitsEnough(result.limit) : words.limitReached(event.seats_per_buyer_max, result)),
       closed: words.closed,
       conflict: words.conflict,
       invalid: () => (want.move ? words.moveGone() : words.invalid()),

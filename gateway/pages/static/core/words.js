@@ -176,13 +176,38 @@ export const moveGone = () => ({
 });
 
 /** @param {number} most @returns {Notice} */
-export function limitReached(most) {
+export function limitReached(most, { limit = most, reason = "limit", category, elsewhere } = {}) {
+  if (reason === "tour_limit") return tourLimitReached(limit, elsewhere);
+  if (category !== undefined) return categoryLimitReached(limit, category);
   return {
     tone: "warn",
     title: `That would be more than ${counted(most, "seat")}.`,
     text: `Each person can have ${most} here, so that more people can come. Choose fewer, or give some back.`,
   };
 }
+
+/** @param {number} most of the category @param {string} category @returns {Notice} */
+const categoryLimitReached = (most, category) =>
+  most === 0
+    ? {
+        tone: "warn",
+        title: `${category} cannot be bought here.`,
+        text: "Nothing was held. Choose seats of another price.",
+      }
+    : {
+        tone: "warn",
+        title: `That would be more than ${counted(most, "seat")} of ${category}.`,
+        text: `Each person can have ${most} of ${category}, so that more people can come. Choose others beside them.`,
+      };
+
+/** @param {number} most on all dates @param {number} elsewhere what the buyer has on others @returns {Notice} */
+const tourLimitReached = (most, elsewhere) => ({
+  tone: "warn",
+  title: `That would be more than ${counted(most, "seat")} on all dates together.`,
+  text: elsewhere
+    ? `You have ${elsewhere} on other dates of this tour. Choose fewer, or give some back there.`
+    : `Each person can have ${most} on this tour, so that more people can come. Choose fewer.`,
+});
 
 /** @returns {Notice} */
 export const closed = () => ({
