@@ -81,16 +81,15 @@ class Offering:
 
 def _all_servable(memory: Memory, overlay: Overlay) -> Iterator[Servable]:
     """A whole pass. Whoever takes from this makes each offer true through `overlay` before the next."""
-    if memory.waiting.awake or memory.waiting.asleep:
-        memory.seating.refresh()
-        memory.waiting.wake_who_may_fit(memory.seating.fits)
+    memory.seating.refresh()
+    memory.waiting.wake_who_may_fit(memory.seating.fits)
     return _servable(memory, overlay, list(memory.waiting.awake))
 
 
 def _servable(memory: Memory, overlay: Overlay, groups: Iterable[Group]) -> Iterator[Servable]:
     """A pass over these groups alone."""
     entries = memory.waiting.entries
-    heads = [(group.waits.first, group) for group in groups]
+    heads = [(group.waits.first, group) for group in groups if not _sleeps(memory, overlay, group)]
     heapq.heapify(heads)
     over_the_limit: dict[Group, set[int]] = {}
     while heads:
@@ -98,38 +97,66 @@ def _servable(memory: Memory, overlay: Overlay, groups: Iterable[Group]) -> Iter
         entry = entries[WaitId(number)]
         left = left_for(memory, entry.buyer)
         over = over_the_limit.setdefault(group, set())
+        served = False
         if left not in over:
             found = first_choice(memory, group.wish, left)
             if not isinstance(found, Refused):
+                served = True
                 yield WaitId(number), entry, *found
             elif found.outcome is Outcome.LIMIT_REACHED:
                 over.add(left)
             else:
                 heapq.heappop(heads)
-                if group.wish.options not in memory.waiting.restless:
-                    overlay.sleep(group, _lacks(memory, group.wish))
+                _sleeps(memory, overlay, group, refused=True)
                 continue
         behind = group.waits.after(number)
-        if behind is None:
+        if behind is None or (served and _sleeps(memory, overlay, group)):
             heapq.heappop(heads)
         else:
             heapq.heapreplace(heads, (behind, group))
 
 
-def _lacks(memory: Memory, wish: Wish) -> list[Lack]:
-    """Of each option something without which it cannot be had."""
-    return [lack for option in wish.options for lack in _lacks_of(memory, option)]
+def _sleeps(memory: Memory, overlay: Overlay, group: Group, *, refused: bool = False) -> bool:
+    """Whether the group need not be tried, or again, before something comes free; `refused`: it was tried.
+
+    Says no more than a try would, which costs ten times as much.
+    """
+    wish = group.wish
+    if wish.options in memory.waiting.restless:
+        return False
+    memory.seating.refresh()
+    lacks: list[Lack] = []
+    for option in wish.options:
+        lacked = _lacked(memory, option) or (_needed(option) if refused else [])
+        if not lacked:
+            return False
+        lacks += lacked
+    overlay.sleep(group, lacks)
+    return True
 
 
-def _lacks_of(memory: Memory, option: Option) -> list[Lack]:
-    if option.up_to:  # none of all of it is there
-        areas = [~area for area, _ in option.areas]
-        return [*option.seats, *areas, *((party.mask, 0) for party in option.parties)]
+def _lacked(memory: Memory, option: Option) -> list[Lack]:
+    """Of what one must come free before the option can be had by anyone; empty: at first sight it can."""
+    fits = memory.seating.fits
+    if option.up_to:
+        some = any(not memory.hold_of[seat] for seat in option.seats)
+        some = some or any(memory.areas_free[area] for area, _ in option.areas)
+        some = some or any(party.accessible or fits[1] & party.mask for party in option.parties)
+        return [] if some else _needed(option)
     for seat in option.seats:
         if memory.hold_of[seat]:
             return [seat]
     for area, quantity in option.areas:
         if memory.areas_free[area] < quantity:
             return [~area]
-    (party,) = option.parties
-    return [(party.mask, 0 if party.accessible or party.apart else party.quantity)]
+    for party in option.parties:
+        size = 1 if party.apart else party.quantity
+        if not party.accessible and not fits[size] & party.mask:
+            return [(party.mask, size)]
+    return []
+
+
+def _needed(option: Option) -> list[Lack]:
+    """All that can make a difference to an option that was refused."""
+    parties: list[Lack] = [(party.mask, 0) for party in option.parties]
+    return [*option.seats, *(~area for area, _ in option.areas), *parties] if option.up_to else parties

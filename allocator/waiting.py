@@ -19,7 +19,8 @@ from allocator.wishes import Option, Wish
 from store.words import WaitId
 
 OFFERS_PER_BATCH_MAX = 8_000
-"""So that a batch's positions stay below 2**16, and nobody waits long for a batch of offers."""
+"""So that a batch's positions stay below 2**16, and nobody waits long for a batch of offers. Decisions depend
+on it: another number is another `CODE_VERSION`."""
 
 Lack = int | tuple[int, int]
 """What a sleeping group waits for: a seat's number, an area's (as `~area`), or (mask of blocks, party size)

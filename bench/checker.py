@@ -7,7 +7,7 @@
 | `oversold` | a seat in two live holds, an area over its capacity, two clients who believe in one seat |
 | `lost` | acknowledged and not in the ledger, or decided and its waiting client never told |
 | `doubled` | one key with two decisions, two ledger rows or two holds; one arrival decided twice |
-| `reordered` | decided out of arrival order, or refused what a later arrival then got |
+| `reordered` | decided out of arrival order, refused what a later arrival then got, overtaken on the list |
 | `foreign_hold` | a hold that is not its request's buyer's, or shown to or changed by somebody else |
 | `unexplained` | an answer or a seat that the ledger does not account for |
 | `inconsistent` | tables that contradict each other, batches with gaps |
@@ -26,6 +26,7 @@ from bench.checks.holders import check_holders
 from bench.checks.order import check_order
 from bench.checks.tables import check_tables
 from bench.checks.waiters import check_waiting
+from bench.checks.waiting import check_list
 from bench.checks.walk import Walker
 from bench.evidence import Finding, Loss, Seen, Truth
 
@@ -38,8 +39,9 @@ def judge(seen: Sequence[Seen], truth: Truth, losses: Sequence[Loss] = ()) -> li
     `seen` are the clients of one machine (their clock is compared); several may share a buyer. `losses`
     are for those who break things on purpose and know what they broke.
     """
-    walk = Walker(truth).run()
-    findings = list(walk.findings)
+    walker = Walker(truth)
+    walk = walker.run()
+    findings = [*walk.findings, *check_list(truth, walker.list)]
     findings.extend(check_tables(truth, walk))
     findings.extend(check_order(seen, truth, walk, losses))
     findings.extend(check_answers(seen, truth, walk, losses))

@@ -171,6 +171,8 @@ class Truth(Struct):
     batches: list[Batch] = field(default_factory=list)
     cursor_batch_no: int = 0
     cursor_arrival: str = "0-0"
+    waiting: list[tuple[int, str, str, str]] = field(default_factory=list)
+    """(wait id, buyer, request id, state)"""
     facts: list[tuple[str, int | None]] = field(default_factory=list)
     """(kind, hold) of facts the allocator has not consumed yet; `released_some` where some stays"""
 

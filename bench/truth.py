@@ -33,6 +33,7 @@ SELECT batch_no, epoch, (extract(epoch FROM batch_time) * 1000000)::bigint, arri
   FROM ledger_batch WHERE event_id = %s ORDER BY batch_no
 """
 CURSOR = "SELECT batch_no, arrival FROM event_cursor WHERE event_id = %s"
+WAITING = "SELECT wait_id, buyer, request_id, state FROM waiting WHERE event_id = %s ORDER BY wait_id"
 FACTS = """
 SELECT CASE WHEN kind = 'released' AND body IS NOT NULL THEN 'released_some' ELSE kind END, hold_id
   FROM fact WHERE event_id = %s ORDER BY id
@@ -65,5 +66,6 @@ def read_truth(connection: psycopg.Connection[Any], slug: str) -> Truth:
             batches=[Batch(*row) for row in rows(BATCHES)],
             cursor_batch_no=cursor[0][0] if cursor else 0,
             cursor_arrival=cursor[0][1] if cursor else "0-0",
+            waiting=[(wait_id, buyer, key, state) for wait_id, buyer, key, state in rows(WAITING)],
             facts=[(kind, hold) for kind, hold in rows(FACTS)],
         )

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.checks.waiting import ListWalk, what
 from bench.evidence import Finding, LedgerRow, Truth, read_json
 
 ENDS_A_HOLD = frozenset({"released", "refunded", "expired"})
@@ -71,8 +72,8 @@ class Walker:
         self._truth = truth
         self._area_free = [area.capacity for area in truth.plan.areas]
         self._frees = 0
-        self._arrivals: dict[int, str] = {}
-        """Of requests on the waiting list, by wait id."""
+        self._owned: Counter[str] = Counter()
+        self.list = ListWalk(self._owned, told)
         self._nothing_since: dict[str, int] = {}
 
     def run(self) -> Walk:
@@ -81,18 +82,23 @@ class Walker:
             if row.kind == "request":
                 self.walk.by_key.setdefault((row.buyer, row.request_id), []).append(row)
                 if row.outcome == "held":
+                    self.list.given(row, what(row))
                     self._give(row)
-                elif row.outcome in ("taken", "sold_out"):
+                elif row.outcome in ("taken", "sold_out", "waitlisted"):
                     self._refuse(row)
-                elif row.outcome == "waitlisted":
-                    self._arrivals[row.hold_id] = row.arrival
+                if row.outcome == "waitlisted":
+                    self.list.put(row)
             elif row.kind == "offer":
-                arrival = self._arrivals.get(int(read_json(row.input)["wait"]), "0-0")
-                self._give(row._replace(arrival=arrival))  # it has the place of the request that waited
+                self._give(self.list.offer(row))
+            elif row.outcome == "left":
+                self.list.leave(row)
+            elif row.outcome == "policy":
+                self.list.policy(row)
             elif row.outcome in ("blocked", "unblocked"):
                 self._block(row)
             else:
                 self._end_or_pay(row)
+        self.walk.findings += [*self.list.findings, *self.list.could_have(self._free_for)]
         return self.walk
 
     def _block(self, row: LedgerRow) -> None:
@@ -150,6 +156,7 @@ class Walker:
                 story = f"{told(row)} gave {quantity} places in {name}: {over} over its capacity."
                 self.walk.findings.append(Finding("oversold", story))
         self.walk.lives[row.hold_id] = Life(row.hold_id, row, seats, areas)
+        self._owned[row.buyer] += len(seats) + sum(quantity for _, quantity in areas)
 
     def _end_or_pay(self, row: LedgerRow) -> None:
         named = read_json(row.input).get("hold")
@@ -172,11 +179,13 @@ class Walker:
             return
         life.end, life.ending = row.at, ending
         self._frees += 1
+        self._owned[life.row.buyer] -= len(life.seats) - len(life.given_back)
         for seat in life.seats:
             if self.walk.holder.get(seat) == life.hold_id:
                 del self.walk.holder[seat]
         for area, quantity in life.areas:
             self._area_free[area] += quantity
+            self._owned[life.row.buyer] -= quantity
 
     def _give_back(self, row: LedgerRow, life: Life, part: dict[str, Any]) -> None:
         """Some of a hold, which lives on with the rest."""
@@ -188,6 +197,7 @@ class Walker:
                 continue
             del self.walk.holder[seat]
             life.given_back[seat] = row.at
+            self._owned[life.row.buyer] -= 1
         left = dict(life.areas)
         for area, quantity in part.get("areas", ()):
             if left.get(area, 0) < quantity:
@@ -196,6 +206,7 @@ class Walker:
                 continue
             left[area] -= quantity
             self._area_free[area] += quantity
+            self._owned[life.row.buyer] -= quantity
         life.areas = tuple((area, quantity) for area, quantity in left.items() if quantity)
 
     def _refuse(self, row: LedgerRow) -> None:

@@ -146,6 +146,12 @@ def _as_seen(memory: Memory) -> list[tuple[int, int]]:
     return seen
 
 
+LEAVE = """
+UPDATE waiting SET state = 'left'
+ WHERE event_id = %s AND buyer = %s AND request_id = %s AND state = 'waiting' RETURNING wait_id
+"""
+
+
 class Owner:
     """An owner of an event: takes it over at once, like a standby whose owner is gone.
 
@@ -256,6 +262,23 @@ class Owner:
             await hold_parts.release_some(conn, event_id, hold_id, buyer, numbers, named, areas)
 
         self._as_holder(give_back, buyer, hold_id)
+
+    def leave(self, buyer: str, request_id: str) -> bool:
+        """The buyer leaves the waiting list, and the allocator has not heard of it; whether in time."""
+        with psycopg.connect(self.database_url) as conn:
+            row = conn.execute(LEAVE, (self.event_id, buyer, request_id)).fetchone()
+            if row is not None:
+                conn.execute(
+                    "INSERT INTO fact (event_id, kind, body) VALUES (%s, 'left', %s)",
+                    (self.event_id, f'{{"wait":"{row[0]}"}}'),
+                )
+        return row is not None
+
+    def waiting(self) -> list[Any]:
+        """(buyer, request id, state) in the list's order, of the table."""
+        return self.query(
+            "SELECT buyer, request_id, state FROM waiting WHERE event_id = %s ORDER BY wait_id", self.event_id
+        )
 
     def _as_holder(self, change: Callable[..., Any], buyer: str, hold_id: int | None) -> None:
         hold_id = self.hold_of(buyer) if hold_id is None else hold_id

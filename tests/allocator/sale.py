@@ -1,5 +1,5 @@
-"""A random sale on the real engines: requests of every kind, payments, releases, blocks, pauses, new rules,
-expiries.
+"""A random sale on the real engines: requests of every kind, a waiting list, payments, releases, blocks,
+pauses, new rules, expiries.
 
 The same seed gives the same wishes; what they are answered depends on the clock, which is Postgres'.
 """
@@ -20,7 +20,7 @@ from tests.allocator.house import Owner, change_event, entry
 BUYERS = 6
 CHANGES = (
     "pay", "release", "release", "some", "extend", "block", "block", "unblock", "take",
-    "pause", "resume", "policy",
+    "pause", "resume", "policy", "leave",
 )  # fmt: skip
 
 
@@ -55,6 +55,8 @@ class Sale:
 
     def run_out(self) -> None:
         """Turn until every hold is paid, released or has run out; waits as the loop waits."""
+        if not self.owner.memory.holds:
+            self.owner.ask(entry("last", "last", Want(best=Best(4), areas={"floor": 9}, up_to=True)))
         while self.owner.memory.holds:
             self.owner.loop.turn()
 
@@ -78,6 +80,8 @@ class Sale:
             want = Want(best=Best(random.randint(1, 4), category=random.choice([None, "Gold", "Silver"])))
         if mine and random.random() < 0.3:
             want = replace(want, move=str(random.choice(mine)))
+        elif random.random() < 0.5:
+            want = replace(want, waitlist=True)
         if random.random() < 0.03:
             self.asked.append(b"not json")
         else:
@@ -106,6 +110,10 @@ class Sale:
                 active = owner.query("SELECT hold_id FROM hold WHERE state = 'active' ORDER BY hold_id")
                 if active:
                     owner.release_by_hand(random.choice(active)[0])
+            elif kind == "leave":
+                waits = owner.query("SELECT buyer, request_id FROM waiting WHERE state = 'waiting'")
+                if waits:
+                    owner.leave(*random.choice(waits))
             elif kind in ("some", "extend"):
                 self._change_a_hold(kind)
             elif kind == "policy":

@@ -275,7 +275,7 @@ def test_when_the_event_is_closed_nothing_is_offered():
 def test_without_a_change_nobody_is_looked_at():
     sale = sale_of()
     fill(sale, 6)
-    sale.answer("ann", waits(1))
+    sale.answer("ann", waits(0, "A-1"))
     sale.memory.hold_of[0] = 0  # as nothing in life does
     assert offers(sale.batch(sale.ask("bob", Want(best=Best(2))))) == []
 
@@ -413,7 +413,7 @@ def test_who_fell_asleep_in_a_discarded_batch_is_awake_again():
     fill(sale, 6)
     sale.answer("ann", waits(2))
     overlay = Overlay(sale.memory)
-    overlay.claim(HoldId(9 << 16), Hold("eve", (), ((0, 3),), START))
+    overlay.claim(HoldId(9 << 16), Hold("eve", (), ((0, 3),), START + 1))
     floor = sale.wishes.read(b'{"areas":{"floor":1}}')
     sale.memory.waiting.add(WaitId(9 << 16 | 1), "bob", "r", floor)
     decide.decide(sale.memory, overlay, 9, START, [left_fact(1, 5)], [])

@@ -53,6 +53,11 @@ def three_wait(truth: Truth, seen: list[Seen]) -> None:
     truth.hold_seats[0] = (0, OFFERED)
     truth.seats[0] = (0, "held", OFFERED)
     truth.history += [Change(0, 7, "available", EVE, "expiry"), Change(0, 8, "held", OFFERED, "allocator")]
+    truth.waiting = [
+        (HAL, "hal", "r1", "offered"),
+        (IVY, "ivy", "r1", "left"),
+        (JAN, "jan", "r1", "waiting"),
+    ]
     hal, ivy, jan = (Seen(row.buyer, [asked(row, 501)], looked_ns=900 * MS) for row in rows)
     hal.offers, hal.waiting = [offer_frame()], [frame(waits(HAL, 1)), frame(offered())]
     ivy.leaves, ivy.waiting = [Leaving("r1", 600 * MS, 601 * MS)], [frame(waits(IVY, 2)), frame()]

@@ -212,6 +212,7 @@ def truth_of(sale: OnSale) -> Truth:
         ],
         cursor_batch_no=cursor.batch_no,
         cursor_arrival=cursor.arrival,
+        waiting=[(no, row.buyer, row.request_id, row.state) for no, row in sorted(rows["waiting"].items())],
         facts=[
             ("released_some" if fact.kind == "released" and fact.body != "null" else fact.kind, fact.hold_id)
             for fact in rows["fact"].values()
