@@ -244,6 +244,13 @@ STORE: list[Mutant] = [
     ),
     invariant(
         Kind.CHECKER,
+        "an offer that is not its buyer's hold does not add up",
+        " WHERE (hold.buyer, hold.request_id) IS DISTINCT FROM (waiting.buyer, waiting.request_id)\n",
+        " WHERE hold.buyer IS NULL\n",
+        TOLD,
+    ),
+    invariant(
+        Kind.CHECKER,
         "a seat whose state is not its hold's does not add up",
         "       AND seat.state IS DISTINCT FROM CASE",
         "       AND seat.state IS NULL AND seat.state = CASE",
