@@ -27,16 +27,18 @@ from fastapi import FastAPI, Response, WebSocket, WebSocketDisconnect
 from allocator.decide import Ask, decide
 from allocator.layout import Layout
 from allocator.memory import BLOCKED, Memory, Overlay
+from allocator.memory import Hold as MemoryHold
 from allocator.wishes import Wishes
 from gateway import pages
 from store import plan as plans
 from store.errors import NotFound
 from store.plan import Plan
 from store.venues.make import make
-from store.words import Arrival, EventState, Policy
+from store.words import Arrival, EventState, HoldId, Policy
+from tests.browser.fake_waitlist import Waitlist
 
 Frame = dict[str, Any]
-_WANT = ("seats", "best", "areas", "up_to", "fallbacks")
+_WANT = ("seats", "best", "areas", "up_to", "fallbacks", "move")
 
 
 @dataclass
@@ -50,6 +52,8 @@ class Hold:
     buyer: str
     seats: list[int]
     areas: dict[int, int]
+    expires_at: int
+    extensions: int = 0
     state: str = "active"
 
 
@@ -62,6 +66,9 @@ class FakeGateway:
     name: str = "Nightfall, opening night"
     state: str = "open"
     hold_ttl_seconds: float = 480
+    offer_ttl_seconds: float = 600
+    extensions_max: int = 1
+    extension_seconds: int = 120
     seats_per_buyer_max: int = 8
     demo: bool = True
     deciding: bool = True
@@ -90,6 +97,7 @@ class FakeGateway:
         self.decisions: dict[tuple[str, str], Frame] = {}
         self.waiting: list[tuple[str, Frame]] = []
         self.buyers: list[Buyer] = []
+        self.waitlist = Waitlist(self)
         self.received: list[Frame] = []
         self.loop: asyncio.AbstractEventLoop | None = None
 
@@ -161,13 +169,18 @@ class FakeGateway:
             "seats_per_buyer_max": self.seats_per_buyer_max,
             "fast_gate": True,
             "opens_at": None,
+            "extensions_max": self.extensions_max,
+            "extension_seconds": self.extension_seconds,
+            "offer_ttl_seconds": self.offer_ttl_seconds,
         }
         return {"type": "welcome", "event": event, "buyer": buyer.name}
 
     async def _receive(self, buyer: Buyer, frame: Frame) -> None:
         kind = frame["type"]
-        if kind in ("confirm", "release"):
+        if kind in ("confirm", "release", "extend"):
             await self._act(buyer, frame)
+        elif kind in ("waiting", "leave"):
+            await self.waitlist.receive(buyer, frame)
         elif not self.answering:
             return
         elif kind == "request":
@@ -206,13 +219,47 @@ class FakeGateway:
         if hold is None or hold.buyer != buyer.name:
             await buyer.socket.send_json({"type": "error", "code": "not_found", "message": "No such hold."})
             return
-        if hold.state == "active":
+        answer: Frame = {"type": "hold", "hold": frame["hold"]}
+        if hold.state == "active" and frame["type"] == "extend":
+            if hold.extensions >= self.extensions_max and hold.expires_at == frame["expires_at"]:
+                refused = {"type": "error", "code": "no_extensions_left", "message": "No."}
+                await buyer.socket.send_json(refused | {"hold": frame["hold"]})
+                return
+            if hold.expires_at == frame["expires_at"]:
+                hold.extensions += 1
+                hold.expires_at += self.extension_seconds * (2000 if frame.get("accessible") else 1000)
+            answer |= self._standing(hold)
+        elif hold.state == "active" and frame["type"] == "release" and "quantity" in frame:
+            if frame["quantity"] == len(hold.seats) + sum(hold.areas.values()):
+                await self._give_back(hold, frame)
+            answer |= self._standing(hold) | self._contents(hold)
+        elif hold.state == "active":
             hold.state = "paid" if frame["type"] == "confirm" else "released"
             letter = "s" if hold.state == "paid" else "a"
             for area, count in hold.areas.items() if letter == "a" else ():
                 self.free[area] += count
             await self._change([(seat, letter) for seat in hold.seats])
-        await buyer.socket.send_json({"type": "hold", "hold": frame["hold"], "state": hold.state})
+        answer["state"] = hold.state
+        for one in self.buyers:
+            if one.name == buyer.name:
+                await one.socket.send_json(answer)
+
+    async def _give_back(self, hold: Hold, frame: Frame) -> None:
+        given = [self.numbers[guid] for guid in frame["seats"]]
+        hold.seats = [seat for seat in hold.seats if seat not in given]
+        for guid, count in frame["areas"].items():
+            area = self.area_numbers[guid]
+            self.free[area] += count
+            hold.areas[area] -= count
+        hold.areas = {area: count for area, count in hold.areas.items() if count}
+        await self._change([(seat, "a") for seat in given])
+
+    def _standing(self, hold: Hold) -> Frame:
+        return {"expires_at": hold.expires_at, "extensions_left": self.extensions_max - hold.extensions}
+
+    def _contents(self, hold: Hold) -> Frame:
+        areas = {self.plan.areas[area].guid: count for area, count in hold.areas.items()}
+        return {"seats": [self.plan.seats[seat].guid for seat in hold.seats], "areas": areas}
 
     # --- deciding ---
 
@@ -220,6 +267,8 @@ class FakeGateway:
         waiting, self.waiting = self.waiting, []
         for name, frame in waiting:
             outcome, result = self._decide(name, frame)
+            if frame.get("waitlist") and outcome in ("taken", "sold_out"):
+                outcome, result = "waitlisted", self.waitlist.join(name, frame, outcome, result)
             arrival = f"{_now_ms()}-{len(self.decisions)}"
             answer = {
                 "type": "decision",
@@ -245,25 +294,43 @@ class FakeGateway:
         decided = decide(memory, Overlay(memory), self.batch_no + 1, batch_time, [], [ask])
         (row,) = decided.rows
         result: Frame = json.loads(row.result)
+        if "moved" in result:
+            self._moved(self.holds[result["moved"]])
         for claim in decided.claims:
             areas = dict(claim.hold.areas)
-            self.holds[result["hold"]] = Hold(name, list(claim.hold.seats), areas)
+            self.holds[result["hold"]] = Hold(name, list(claim.hold.seats), areas, result["expires_at"])
             for area, count in areas.items():
                 self.free[area] -= count
         return row.outcome, result
+
+    def _moved(self, old: Hold) -> None:
+        old.state = "released"
+        for area, count in old.areas.items():
+            self.free[area] += count
+        for seat in old.seats:
+            self.letters[seat] = "a"
 
     def _memory(self) -> Memory:
         state = EventState.OPEN if self.state == "paused" else EventState(self.state)
         policy = Policy(state, int(self.hold_ttl_seconds), self.seats_per_buyer_max)
         memory = Memory(self.layout, policy)
+        active = {name: hold for name, hold in self.holds.items() if hold.state == "active"}
+        kept = {seat for hold in active.values() for seat in hold.seats}
         for seat, letter in enumerate(self.letters):
-            if letter != "a":
+            if letter != "a" and seat not in kept:
                 memory.take(seat, BLOCKED)
         memory.areas_free = list(self.free)
+        overlay = Overlay(memory)
+        for name, hold in active.items():
+            for area, count in hold.areas.items():
+                memory.areas_free[area] += count
+            areas = tuple(sorted(hold.areas.items()))
+            has = MemoryHold(hold.buyer, tuple(hold.seats), areas, hold.expires_at * 1000)
+            overlay.claim(HoldId(int(name)), has)
         for hold in self.holds.values():
-            if hold.state in ("active", "paid"):
-                has = len(hold.seats) + sum(hold.areas.values())
-                memory.count_by_buyer[hold.buyer] = memory.count_by_buyer.get(hold.buyer, 0) + has
+            if hold.state == "paid":
+                count = len(hold.seats) + sum(hold.areas.values())
+                memory.count_by_buyer[hold.buyer] = memory.count_by_buyer.get(hold.buyer, 0) + count
         return memory
 
     async def _change(self, changed: list[tuple[int, str]]) -> None:
@@ -309,7 +376,9 @@ def build(fake: FakeGateway) -> FastAPI:
 
     @app.get("/v1/events/{event}/seats")
     async def seats(event: str) -> Frame:
-        return {"batch_no": fake.batch_no, "states": "".join(fake.letters), "areas": fake.free}
+        ends = [hold.expires_at for hold in fake.holds.values() if hold.state == "active"]
+        told = {"states": "".join(fake.letters), "areas": fake.free, "held_until": min(ends, default=None)}
+        return {"batch_no": fake.batch_no, **told}
 
     @app.post("/v1/demo/token")
     async def token() -> Frame:

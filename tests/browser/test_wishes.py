@@ -133,7 +133,7 @@ def test_parts_in_one_row_or_in_two_sections_are_told_apart(page: Page, fake: Fa
     wish_for(page, 4, ticks=("Two and two",))
     ask(page)
     expect(page.locator(".story")).to_contain_text("Two and two in row A.")
-    page.get_by_role("button", name="Give back").click()
+    page.get_by_role("button", name="Give all back").click()
     other = seats_in_row(fake, "Stalls left", "A")
     fake.mark("s", row)
     fake.mark("a", [*row[:2], *other[:2]])

@@ -118,6 +118,21 @@ async def test_a_place_that_moved_up_is_told_by_the_poll_and_one_that_did_not_is
 
 
 @scenario
+async def test_a_list_that_is_longer_by_a_tenth_is_told_again(engine_urls, event, conn, quick):
+    for number in range(20):
+        wait(conn, event, number, f"b{number}")
+    async with gateway(engine_urls) as served, served.socket("b0") as ann:
+        await ann.send({"type": "waiting"})
+        assert (await ann.receive("waiting"))["of"] == 20
+        for number in (20, 21):
+            wait(conn, event, number, f"b{number}")
+        before = of(served).queries
+        await until(lambda: of(served).queries > before + 3)
+        wait(conn, event, 22, "b22")
+        assert (await ann.receive("waiting"))["of"] == 23
+
+
+@scenario
 async def test_one_query_is_asked_for_all_who_look(engine_urls, event, conn, slow):
     for number in range(20):
         wait(conn, event, number, f"b{number}")
@@ -262,7 +277,7 @@ async def test_who_was_offered_something_is_told_what_to_do_instead(engine_urls,
 
 @scenario
 async def test_without_the_database_http_says_so_and_sockets_are_told_when_it_is_back(
-    engine_urls, event, conn, quick, monkeypatch
+    engine_urls, event, conn, slow, monkeypatch
 ):
     wait(conn, event, 0)
     async with gateway(engine_urls) as served, served.socket("ann") as ann:
@@ -306,3 +321,8 @@ def test_with_more_who_look_places_are_told_less_often(monkeypatch):
         looks.subscribe(f"b{number}", nothing)
     looks._due()
     assert looks._next_poll >= now + 10
+
+
+def test_long_looks_are_followed_by_long_rests():
+    assert waiters.rest_after(0.01) == waiters.LOOK_SECONDS_MIN
+    assert waiters.rest_after(1.0) == waiters.REST_TIMES

@@ -375,7 +375,7 @@ ALLOCATOR: list[Mutant] = [
     gate(
         Kind.GATE,
         "a blocked seat is gone at the gate",
-        "        for no in delta.blocked:\n            self._turn(no, BLOCKED)\n",
+        "        stock.turn(delta.blocked, BLOCKED)\n",
         "",
         "tests/gateway/test_gate.py::test_a_batch_shows_what_an_operator_blocked_and_unblocked",
     ),

@@ -2,7 +2,6 @@
 // resumed, and asked again under its own id if nobody knows it. What an answer means for the choice and
 // which words it gets is here too.
 
-import { wantOf } from "./choice.js";
 import { groupsNear, offersOfGroups, offersWhenSoldOut } from "./offers.js";
 import { seatLabel } from "./plan.js";
 import * as words from "./words.js";
@@ -27,16 +26,25 @@ export class Asking {
     this.sale.state.asked = requests.map((request) => ({ ...request, stage: "asking", sent_ms: 0 }));
   }
 
-  /** Asks for what is chosen, or for what was offered. */
-  ask(want = wantOf(this.sale.state.choice, this.sale.state.venue)) {
+  /** Asks for this, unless nothing is wanted or something is asked for already. @param {any} want */
+  ask(want) {
     const { sale } = this;
     if (!want || sale.state.asked.length) return;
+    want = this.#moving(want);
     const id = `r-${crypto.getRandomValues(new Uint32Array(3)).join("-")}`;
     const sent_ms = Date.now();
     const request = { id, want, stage: "asking", sent_ms, asked_ms: sent_ms };
     sale.touch({ asked: [request], notice: null });
     sale.remember();
     sale.link.send({ type: "request", id, ...want });
+  }
+
+  /** While a hold is being changed, what is asked for is asked for instead of it. */
+  #moving(want) {
+    const { moving } = this.sale.orders;
+    if (!moving) return want;
+    const { waitlist, ...rest } = want;
+    return waitlist ? want : { ...rest, move: moving.id };
   }
 
   /** The connection is back: what became of these? */
@@ -89,7 +97,11 @@ export class Asking {
     if (!request) return; // told twice: the first answer was the same
     if (outcome === "held") {
       sale.orders.got(request, result, sale.state.event.hold_ttl_seconds);
-      sale.choose({ picked: [], places: {} });
+      sale.touch({ moving: "" });
+      sale.choose({ picked: [], places: {}, wait: false });
+    } else if (outcome === "waitlisted") {
+      sale.waiting.joined(request, result);
+      sale.choose({ picked: [], places: {}, wait: false }, sale.state.notice);
     } else {
       this.#notHeld(request, outcome, result);
     }
@@ -100,35 +112,48 @@ export class Asking {
     const { event, venue, seats } = this.sale.state;
     if (outcome === "taken") {
       const groups = (result.instead ?? []).map((group) => seatsOf(venue, group));
-      return this.#withoutTaken(result.taken ?? [], words.taken, offersOfGroups(venue, groups, want));
+      const told = result.waiting_list ? words.listFull(words.taken) : words.taken;
+      return this.#withoutTaken(result.taken ?? [], told, offersOfGroups(venue, groups, want), want);
     }
+    const soldOut = result.waiting_list ? words.listFull(words.soldOut) : words.soldOut;
     const sentence = {
-      sold_out: () => words.soldOut(want, result, venue, offersWhenSoldOut(venue, seats, want, result)),
-      limit_reached: () => words.limitReached(event.seats_per_buyer_max),
+      sold_out: () => waitable(soldOut(want, result, venue, offersWhenSoldOut(venue, seats, want, result)), want),
+      limit_reached: () => (result.reason === "waiting" ? words.waitsEnough(result.limit) : words.limitReached(event.seats_per_buyer_max)),
       closed: words.closed,
       conflict: words.conflict,
+      invalid: () => (want.move ? words.moveGone() : words.invalid()),
     }[outcome];
-    this.sale.tell((sentence ?? words.invalid)());
+    this.sale.tell(this.#kept((sentence ?? words.invalid)(), result));
   }
 
-  refusedAtTheGate({ id, taken }) {
+  /** Who wanted to change a hold hears that it is as it was. */
+  #kept(notice, { kept }) {
+    const hold = kept && this.sale.orders.find(kept);
+    return hold ? words.keptAsItWas(notice, this.sale.orders.names(hold)) : notice;
+  }
+
+  refusedAtTheGate({ id, taken, reason, on_hold = 0, held_until = null }) {
     const request = this.#answered(id);
-    if (request) {
+    if (request && reason === "none_left") {
+      const { venue } = this.sale.state;
+      const left_ms = held_until === null ? null : held_until - this.sale.clock.now();
+      this.sale.tell(waitable(words.noneLeft(request.want, venue, on_hold, left_ms), request.want));
+    } else if (request) {
       const { venue, seats } = this.sale.state;
       const groups = groupsNear(venue, seats, seatsOf(venue, request.want.seats ?? []));
-      this.#withoutTaken(taken ?? [], words.notQueued, offersOfGroups(venue, groups, request.want));
+      this.#withoutTaken(taken ?? [], words.notQueued, offersOfGroups(venue, groups, request.want), request.want);
     }
     this.sale.remember();
   }
 
-  #withoutTaken(guids, sentence, offers) {
+  #withoutTaken(guids, sentence, offers, want) {
     const { sale } = this;
     const { choice, venue } = sale.state;
     const gone = seatsOf(venue, guids);
     const notice = sentence(gone.map((seat) => seatLabel(venue, seat)), gone, offers);
     sale.choose({ picked: choice.picked.filter((seat) => !gone.includes(seat)) });
     sale.dropGone();
-    sale.tell(notice);
+    sale.tell(waitable(notice, want));
   }
 
   /** @returns {boolean} whether it was about a request */
@@ -147,5 +172,8 @@ export class Asking {
     return true;
   }
 }
+
+/** With the offer to wait for it, unless that is what was asked. */
+const waitable = (notice, want) => (want.waitlist || want.move ? notice : { ...notice, wait: want });
 
 const seatsOf = (venue, guids) => guids.map((guid) => venue.seatByGuid.get(guid)).filter((seat) => seat !== undefined);

@@ -9,10 +9,11 @@ import { emptyWish, triesOf } from "./wishes.js";
  * @property {number[]} picked seat numbers, in the order they were chosen
  * @property {Record<number, number>} places wanted places by area number
  * @property {import("./wishes.js").Wish} best
+ * @property {boolean} wait for what comes back, if it cannot be had now
  */
 
 /** @returns {Choice} */
-export const emptyChoice = () => ({ mode: "map", picked: [], places: {}, best: emptyWish() });
+export const emptyChoice = () => ({ mode: "map", picked: [], places: {}, best: emptyWish(), wait: false });
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
@@ -25,6 +26,10 @@ export function quantityOf(choice) {
 /** The body of a request, or null while nothing is chosen. @param {Choice} choice @param {Venue} venue */
 export function wantOf(choice, venue) {
   if (quantityOf(choice) === 0) return null;
+  return { ...chosenOf(choice, venue), ...(choice.wait && { waitlist: true }) };
+}
+
+function chosenOf(choice, venue) {
   if (choice.mode === "best") {
     const [first, ...fallbacks] = triesOf(choice.best, venue);
     return fallbacks.length ? { ...first, fallbacks } : first;

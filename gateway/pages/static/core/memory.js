@@ -2,7 +2,7 @@
 // buyer of its own (sessionStorage), so two tabs can compete; otherwise the browser is (localStorage).
 
 /**
- * @typedef {{token: string, requests: any[], holds: any[], clock: any}} Remembered
+ * @typedef {{token: string, requests: any[], holds: any[], waiting: any[], clock: any}} Remembered
  */
 
 export class Memory {
@@ -14,7 +14,7 @@ export class Memory {
 
   /** @returns {Remembered} */
   load() {
-    const empty = { token: "", requests: [], holds: [], clock: null };
+    const empty = { token: "", requests: [], holds: [], waiting: [], clock: null };
     try {
       const found = JSON.parse(this.storage.getItem(this.key) ?? "null");
       return found ? { ...empty, ...found } : empty;

@@ -3,23 +3,15 @@
 
 import { costOf } from "./choice.js";
 import { spoken } from "./clock.js";
+import { endInWords, holdOf, placesOf, sizeOf } from "./holds.js";
 import { seatLabel } from "./plan.js";
-import { gotInWords } from "./tellings.js";
 import * as words from "./words.js";
 
-/**
- * @typedef {object} Hold
- * @property {string} id
- * @property {number[]} seats
- * @property {Record<number, number>} places by area number
- * @property {number} expires_at milliseconds by the server
- * @property {number} ttl_ms how long it was given for
- * @property {"active" | "paid" | "released" | "expired"} state
- * @property {"" | "confirm" | "release"} wish sent, not yet answered
- * @property {string} [story] how these answer what was asked for
- */
+/** @typedef {import("./holds.js").Hold} Hold */
 
 const MILESTONES_S = [120, 60, 30, 10];
+/** So many holds that are over are remembered. */
+const OVER_MAX = 100;
 
 export class Orders {
   /** @param {import("./sale.js").Sale} sale */
@@ -27,6 +19,8 @@ export class Orders {
     this.sale = sale;
     /** @type {Hold[]} */
     this.holds = [];
+    /** @type {string[]} holds that ended here, so that no late word brings them back */
+    this.over = [];
     /** @type {number | null} server time at which the sale was paused */
     this.paused_at = null;
     this.timer = 0;
@@ -47,12 +41,24 @@ export class Orders {
     return this.holds.filter(({ state }) => state === "paid");
   }
 
+  /** What was offered from the waiting list and is not taken yet. */
+  get open() {
+    return this.active.filter(({ offered }) => offered);
+  }
+
+  /** The hold that other seats are looked for instead of. */
+  get moving() {
+    return this.active.find(({ id }) => id === this.sale.state.moving);
+  }
+
+  /** @param {string} id */
+  find(id) {
+    return this.holds.find((one) => one.id === id);
+  }
+
   /** Seats and places this buyer has. */
   get quantity() {
-    const sizes = [...this.active, ...this.paid].map(
-      (hold) => hold.seats.length + Object.values(hold.places).reduce((total, n) => total + n, 0),
-    );
-    return sizes.reduce((total, n) => total + n, 0);
+    return [...this.active, ...this.paid].reduce((total, hold) => total + sizeOf(hold), 0);
   }
 
   /** @returns {Map<number, "active" | "paid">} whose are these seats: this buyer's */
@@ -60,7 +66,7 @@ export class Orders {
     return new Map([...this.active, ...this.paid].flatMap((hold) => hold.seats.map((seat) => [seat, hold.state])));
   }
 
-  /** @param {Hold} hold */
+  /** @param {Pick<Hold, "seats" | "places">} hold */
   names(hold) {
     const { venue } = this.sale.state;
     const places = Object.entries(hold.places).map(([area, n]) => `${n} × ${venue.areas[area].name}`);
@@ -77,65 +83,179 @@ export class Orders {
     return hold.expires_at - (this.paused_at ?? this.sale.clock.now());
   }
 
+  // --- holds that come ---
+
   /** A request was answered with a hold. */
   got(request, result, hold_ttl_seconds) {
-    const { venue } = this.sale.state;
-    const ttl_ms = hold_ttl_seconds * 1000;
-    if (request.sent_ms) this.sale.clock.learn(result.expires_at - ttl_ms, request.sent_ms, Date.now());
-    const seats = (result.seats ?? []).map((guid) => venue.seatByGuid.get(guid));
-    const hold = {
-      id: result.hold,
-      seats,
-      places: Object.fromEntries(
-        Object.entries(result.areas ?? {}).map(([guid, n]) => [venue.areaByGuid.get(guid), n]),
-      ),
-      expires_at: result.expires_at,
-      ttl_ms,
-      state: "active",
-      wish: "",
-      story: gotInWords(request.want, result, venue, seats),
-    };
+    const old = this.find(result.moved);
+    const ttl_ms = old?.ttl_ms ?? hold_ttl_seconds * 1000;
+    if (request.sent_ms && !result.moved) this.sale.clock.learn(result.expires_at - ttl_ms, request.sent_ms, Date.now());
+    if (old) this.#end(old);
+    const hold = holdOf(this.sale.state, result, { ttl_ms, want: request.want, extensions_left: old?.extensions_left });
+    this.#add(hold);
+    this.sale.say(`Yours for now: ${this.names(hold).join(", ")}. ${hold.story} You have ${spoken(this.left_ms(hold) / 1000)} to buy.`);
+  }
+
+  /**
+   * Something was offered from the waiting list; `now` is how the hold stands, where the list tells it.
+   * @returns {boolean} whether it is known here, now or from before
+   */
+  offered({ id, want, result, now }) {
+    const known = this.find(result.hold);
+    if (known) {
+      if (now && known.state === "active") this.told({ ...now, hold: result.hold });
+      return true;
+    }
+    if (this.over.includes(result.hold)) return true;
+    if (now && (now.state !== "active" || now.expires_at <= (this.paused_at ?? this.sale.clock.now()))) return false;
+    const { event } = this.sale.state;
+    const extensions_left = now?.extensions_left;
+    const hold = holdOf(this.sale.state, { ...result, ...(now && { expires_at: now.expires_at }) }, {
+      ttl_ms: (event.offer_ttl_seconds ?? event.hold_ttl_seconds) * 1000, want, extensions_left,
+    });
+    hold.offered = { id, want };
+    this.sale.state.moving = ""; // an offer goes before looking for other seats
+    this.#add(hold);
+    const notice = words.offered(this.names(hold));
+    this.sale.tell({ ...notice, seats: hold.seats });
+    this.sale.say(`${notice.title} ${notice.text} You have ${spoken(this.left_ms(hold) / 1000)} to take it.`);
+    return true;
+  }
+
+  #add(hold) {
     this.holds.push(hold);
-    const names = this.names(hold).join(", ");
-    this.sale.say(`Yours for now: ${names}. ${hold.story} You have ${spoken(this.left_ms(hold) / 1000)} to buy.`);
     this.told_s = Infinity;
+    this.sale.remember();
     this.#waitForTheNext();
   }
 
+  #end(hold) {
+    this.holds = this.holds.filter((one) => one !== hold);
+    this.over = [...this.over, hold.id].slice(-OVER_MAX);
+    if (this.sale.state.moving === hold.id) this.sale.state.moving = "";
+  }
+
+  // --- what the buyer does with them ---
+
   /** @param {Hold} hold @param {"confirm" | "release"} wish */
   act(hold, wish) {
+    this.#send(hold, wish, { type: wish, hold: hold.id });
+  }
+
+  /** More time. The server extends only from the end that is named, so asking twice adds once. @param {Hold} hold @param {boolean} accessible twice as long */
+  extend(hold, accessible = false) {
+    const frame = { type: "extend", hold: hold.id, expires_at: hold.expires_at };
+    this.#send(hold, "extend", accessible ? { ...frame, accessible } : frame);
+  }
+
+  /** Gives some back. @param {Hold} hold @param {{seats: number[], places: Record<number, number>}} some */
+  giveBack(hold, some) {
+    const { venue } = this.sale.state;
+    if (sizeOf(some) === sizeOf(hold)) return this.act(hold, "release");
+    const areas = Object.entries(some.places).filter(([, n]) => n > 0).map(([area, n]) => [venue.areas[area].guid, n]);
+    this.#send(hold, "some", {
+      type: "release", hold: hold.id, seats: some.seats.map((seat) => venue.guid[seat]),
+      areas: Object.fromEntries(areas), quantity: sizeOf(hold),
+    });
+  }
+
+  #send(hold, wish, frame) {
     if (hold.wish) return;
-    hold.wish = wish;
+    Object.assign(hold, { wish, frame });
     this.sale.touch({ notice: null });
     this.sale.remember();
-    this.sale.link.send({ type: wish, hold: hold.id });
+    this.sale.link.send(frame);
   }
 
   /** Says again what was not answered before the connection went. */
   resume() {
-    for (const hold of this.active) if (hold.wish) this.sale.link.send({ type: hold.wish, hold: hold.id });
+    for (const hold of this.active) if (hold.wish && hold.frame) this.sale.link.send(hold.frame);
+  }
+
+  // --- what the server says of them ---
+
+  /** A `hold` frame: an answer, or what happened to a hold elsewhere. */
+  told(frame) {
+    const hold = this.find(frame.hold);
+    if (!hold) return this.#ofElsewhere(frame);
+    if (frame.state !== "active") return this.became(frame.hold, frame.state);
+    const before = { ...hold };
+    this.#refresh(hold, frame);
+    if (frame.ends_soon) return this.#endsSoon(hold);
+    if (before.wish === "extend") return this.#moreTime(hold, before);
+    if (before.wish === "some" && frame.seats) this.#answered(hold, words.gaveSomeBack(this.names(hold)));
+    this.sale.touch();
+    this.sale.remember();
+  }
+
+  /** Another tab of this buyer changed a hold for this one. */
+  #ofElsewhere({ hold, state, seats, areas, expires_at }) {
+    if (state !== "active" || !seats || this.over.includes(hold)) return;
+    const ttl_ms = this.sale.state.event.hold_ttl_seconds * 1000;
+    this.#add(holdOf(this.sale.state, { hold, seats, areas, expires_at }, { ttl_ms }));
+    this.sale.touch();
+  }
+
+  #refresh(hold, { expires_at, extensions_left, seats, areas }) {
+    const { venue } = this.sale.state;
+    if (expires_at !== undefined) hold.expires_at = expires_at;
+    if (extensions_left !== undefined) hold.extensions_left = extensions_left;
+    if (seats) hold.seats = seats.map((guid) => venue.seatByGuid.get(guid));
+    if (areas) hold.places = placesOf(venue, areas);
+    this.told_s = Infinity;
+  }
+
+  #endsSoon(hold) {
+    this.sale.touch();
+    this.sale.remember();
+    this.sale.say(`${this.names(hold).join(", ")}: less than a minute left.${hold.extensions_left ? " You can take more time." : ""}`);
+  }
+
+  /** Where the end was another one than this page knew, nothing was added: it is asked once more from the true one. */
+  #moreTime(hold, before) {
+    const added = hold.extensions_left < before.extensions_left || hold.expires_at > before.expires_at + 1_000;
+    hold.wish = "";
+    if (!added && !hold.asked_again) {
+      hold.asked_again = true;
+      return this.extend(hold, before.frame?.accessible);
+    }
+    delete hold.asked_again;
+    hold.ttl_ms = Math.max(hold.ttl_ms, this.left_ms(hold));
+    this.#answered(hold, words.extended(this.left_ms(hold) / 1000));
+  }
+
+  #answered(hold, notice) {
+    hold.wish = "";
+    delete hold.frame;
+    if (notice) this.sale.tell(notice);
+    this.sale.remember();
   }
 
   /** @param {string} id @param {Hold["state"]} state */
   became(id, state) {
-    const hold = this.holds.find((one) => one.id === id);
+    const hold = this.find(id);
     if (!hold || (hold.state === state && !hold.wish)) return;
     hold.state = state;
     hold.wish = "";
-    const sentence = { paid: words.bought, released: words.givenBack, expired: words.expired }[state];
-    const notice = sentence ? sentence(this.names(hold)) : null;
+    delete hold.frame;
+    if (state !== "paid" && state !== "active") this.#end(hold);
+    const notice = endInWords(hold, state, this.names(hold));
     this.sale.touch({ notice });
     if (notice) this.sale.say(`${notice.title} ${notice.text}`);
-    if (state !== "paid" && state !== "active") this.holds = this.holds.filter((one) => one !== hold);
     this.sale.remember();
     this.#waitForTheNext();
   }
 
-  /** Buying or giving back was refused: its time was over, or the buttons come back. @param {string} code */
-  failed(code) {
-    const hold = this.holds.find(({ wish }) => wish);
+  /** What was wished of a hold was refused: its time was over, or the buttons come back. */
+  failed({ code, hold: id }) {
+    const hold = this.holds.find((one) => one.wish && (!id || one.id === id));
     if (!hold) return false;
     hold.wish = "";
+    delete hold.frame;
+    if (code === "no_extensions_left") {
+      hold.extensions_left = 0;
+      this.sale.tell(words.noMoreTime());
+    }
     if (code === "hold_expired") this.became(hold.id, "expired");
     return true;
   }
@@ -152,6 +272,8 @@ export class Orders {
     }
     this.#waitForTheNext();
   }
+
+  // --- time ---
 
   #waitForTheNext() {
     clearInterval(this.timer);

@@ -2,13 +2,15 @@
 // actions; they decide nothing.
 
 import { Asking } from "./asking.js";
-import { emptyChoice, quantityOf } from "./choice.js";
+import { emptyChoice, quantityOf, wantOf } from "./choice.js";
 import { ServerClock } from "./clock.js";
 import { patientFetch } from "./fetching.js";
+import { sizeOf } from "./holds.js";
 import { Link } from "./link.js";
 import { subjectOf, tokenFromAddress } from "./memory.js";
 import { Orders } from "./orders.js";
 import { FREE, readPlan, seatLabel, stateOf } from "./plan.js";
+import { Waiting } from "./waiting.js";
 import * as words from "./words.js";
 
 /**
@@ -24,6 +26,9 @@ import * as words from "./words.js";
  * @property {number} changes rises with every change of seats, places, choice or orders
  * @property {import("./choice.js").Choice} choice
  * @property {import("./asking.js").Asked[]} asked undecided requests
+ * @property {{of: number, entries: import("./waiting.js").Entry[]}} waiting this buyer's requests on the waiting list
+ * @property {string} moving the hold that other seats are looked for instead of, or empty
+ * @property {number | null} held_until milliseconds by the server: when the first of all holds runs out
  * @property {import("./words.js").Notice | null} notice
  * @property {string} spoken the last milestone, for screen readers
  */
@@ -37,6 +42,7 @@ export class Sale {
     this.clock = new ServerClock();
     this.orders = new Orders(this);
     this.asking = new Asking(this);
+    this.waiting = new Waiting(this);
     this.listeners = new Set();
     this.early = [];
     this.batch_no = -1;
@@ -44,6 +50,7 @@ export class Sale {
     this.state = {
       phase: "loading", link: "connecting", close_code: 0, event: null, buyer: "", venue: null,
       seats: null, places: [], changes: 0, choice: emptyChoice(), asked: [], notice: null, spoken: "",
+      waiting: { of: 0, entries: [] }, moving: "", held_until: null,
     };
     this.link = new Link({
       hello: () => ({ type: "hello", event: this.slug, token: this.token, watch: true }),
@@ -68,7 +75,8 @@ export class Sale {
 
   remember() {
     const { token, orders, clock } = this;
-    this.memory.save({ token, requests: this.state.asked, holds: orders.holds, clock: clock.estimate });
+    const { asked, waiting } = this.state;
+    this.memory.save({ token, requests: asked, holds: orders.holds, waiting: waiting.entries, clock: clock.estimate });
   }
 
   async start() {
@@ -80,6 +88,7 @@ export class Sale {
       if (this.memory.isOfThisTab && found.clock) this.clock.restore(found.clock);
       this.orders.restore(found.holds);
       this.asking.restore(found.requests);
+      this.waiting.restore(found.waiting);
     }
     if (!this.token && this.demo) {
       const answer = await this.#get("/v1/demo/token", { method: "POST" });
@@ -104,10 +113,10 @@ export class Sale {
     const answer = await this.#get(`/v1/events/${this.slug}/seats`, { cache: "no-store" });
     if (!answer.ok) return;
     this.clock.learnFromDate(answer, sent_ms);
-    const { batch_no, states, areas } = await answer.json();
+    const { batch_no, states, areas, held_until = null } = await answer.json();
     this.batch_no = batch_no;
     const seats = Uint8Array.from(states, stateOf);
-    this.touch({ seats, places: areas, phase: "ready", link: this.link.live ? "live" : this.state.link });
+    this.touch({ seats, places: areas, held_until, phase: "ready", link: this.link.live ? "live" : this.state.link });
     const early = this.early;
     this.early = null;
     for (const frame of early) this.#changed(frame);
@@ -122,7 +131,10 @@ export class Sale {
       case "decision": return this.asking.decided(frame);
       case "not_queued": return this.asking.refusedAtTheGate(frame);
       case "unknown": return this.asking.unknown(frame);
-      case "hold": return this.orders.became(frame.hold, frame.state);
+      case "hold": return this.orders.told(frame);
+      case "waiting": return this.waiting.listed(frame);
+      case "offer": return this.waiting.offered(frame);
+      case "left": return this.waiting.left(frame.id);
       case "seats": return this.early ? this.early.push(frame) : this.#changed(frame);
       case "event": return this.#eventBecame(frame.state);
       case "error": return this.#failed(frame);
@@ -135,6 +147,7 @@ export class Sale {
     this.#loadSeats();
     this.asking.resume();
     this.orders.resume();
+    this.waiting.resume();
   }
 
   #eventBecame(state) {
@@ -144,25 +157,25 @@ export class Sale {
     this.say(`${title}. ${text}`);
   }
 
-  #changed({ batch_no, changed, areas }) {
+  #changed({ batch_no, changed, areas, held_until = null }) {
     if (batch_no < this.batch_no) return;
     this.batch_no = batch_no;
     const { seats, places } = this.state;
     for (const [seat, letter] of changed) seats[seat] = stateOf(letter);
     for (const [area, free] of areas ?? []) places[area] = free;
-    this.touch();
+    this.touch({ held_until });
     this.#dropOffers();
     this.dropGone();
   }
 
   /** Seats that went while they were only being looked at leave the choice, with a word about it. */
   dropGone() {
-    const { choice, seats, venue, asked } = this.state;
+    const { choice, venue, asked } = this.state;
     if (asked.length) return;
-    const gone = choice.picked.filter((seat) => seats[seat] !== FREE);
+    const gone = choice.picked.filter((seat) => !this.canPick(seat));
     if (!gone.length) return;
     const notice = words.goneWhileChoosing(gone.map((seat) => seatLabel(venue, seat)), gone);
-    this.choose({ picked: choice.picked.filter((seat) => seats[seat] === FREE) }, notice);
+    this.choose({ picked: choice.picked.filter((seat) => this.canPick(seat)) }, notice);
     this.say(notice.title);
   }
 
@@ -183,7 +196,14 @@ export class Sale {
 
   /** How many more this buyer may have. */
   get allowance() {
-    return Math.max(0, (this.state.event?.seats_per_buyer_max ?? 0) - this.orders.quantity);
+    const moving = this.orders.moving;
+    const had = this.orders.quantity - (moving ? sizeOf(moving) : 0);
+    return Math.max(0, (this.state.event?.seats_per_buyer_max ?? 0) - had);
+  }
+
+  /** Whether a seat can be chosen: it is free, or of the hold that is about to be changed for others. */
+  canPick(seat) {
+    return this.state.seats[seat] === FREE || (this.orders.moving?.seats.includes(seat) ?? false);
   }
 
   /** Whether something can be chosen now. */
@@ -194,8 +214,8 @@ export class Sale {
 
   /** Chooses a seat or takes it back; a seat of a group that was offered chooses that group instead. @param {number} seat */
   toggle(seat) {
-    const { choice, seats, notice } = this.state;
-    if (!this.#choosable || seats[seat] !== FREE) return;
+    const { choice, notice } = this.state;
+    if (!this.#choosable || !this.canPick(seat)) return;
     if (choice.picked.includes(seat)) return this.choose({ picked: choice.picked.filter((one) => one !== seat) });
     const picked = notice?.offers?.find((offer) => offer.seats.includes(seat))?.seats ?? [...choice.picked, seat];
     const wanted = { ...choice, mode: "map", picked };
@@ -203,11 +223,21 @@ export class Sale {
     this.choose({ mode: "map", picked });
   }
 
-  /** How many places of an area can be wanted now: what is free, and what the buyer may have. @param {number} area */
+  /** How many places of an area can be wanted now: what is free (of a full one, to wait for), and what the buyer may have. @param {number} area */
   placesMost(area) {
-    const { choice, places } = this.state;
+    const { choice } = this.state;
     const room = this.allowance - quantityOf({ ...choice, mode: "map" });
-    return Math.max(0, Math.min(places[area] ?? 0, (choice.places[area] ?? 0) + room));
+    return Math.max(0, Math.min(this.#placesToWant(area), (choice.places[area] ?? 0) + room));
+  }
+
+  #placesToWant(area) {
+    return this.state.places[area] || (this.orders.moving ? 0 : Infinity);
+  }
+
+  /** Whether what is chosen can only be waited for: places of a full area are in it. */
+  get onlyToWait() {
+    const { choice, places } = this.state;
+    return choice.mode === "map" && Object.entries(choice.places).some(([area, n]) => n > 0 && !places[area]);
   }
 
   /** Wants so many places of an area, within its bounds. @param {number} area @param {number} quantity */
@@ -215,7 +245,7 @@ export class Sale {
     if (!this.#choosable) return;
     const { choice, event } = this.state;
     const most = this.placesMost(area);
-    if (quantity > most && most < this.state.places[area]) this.tell(words.limitReached(event.seats_per_buyer_max));
+    if (quantity > most && most < this.#placesToWant(area)) this.tell(words.limitReached(event.seats_per_buyer_max));
     const within = Math.min(Math.max(quantity, 0), most);
     if (within === (choice.places[area] ?? 0)) return;
     this.choose({ mode: "map", places: { ...choice.places, [area]: within } });
@@ -223,7 +253,9 @@ export class Sale {
 
   /** Asks for what is chosen. */
   ask() {
-    this.asking.ask();
+    const want = wantOf(this.state.choice, this.state.venue);
+    if (want && this.onlyToWait) this.wait(want);
+    else this.asking.ask(want);
   }
 
   /** Asks for what was offered instead. @param {import("./offers.js").Offer} offer */
@@ -234,6 +266,19 @@ export class Sale {
     this.asking.ask(want);
   }
 
+  /** Waits for this, from now on. @param {any} want */
+  wait(want) {
+    const { move: _, ...rest } = want;
+    this.asking.ask({ ...rest, waitlist: true });
+  }
+
+  /** Looks for other seats instead of a hold's; the hold stays until others are had. @param {import("./holds.js").Hold} hold */
+  move(hold) {
+    const { choice } = this.state;
+    const best = { ...choice.best, quantity: hold.seats.length || choice.best.quantity };
+    this.touch({ moving: hold.id, notice: null, choice: { ...choice, best, picked: [], places: {} } });
+  }
+
   /** Shows a notice and says it. @param {import("./words.js").Notice} notice */
   tell(notice) {
     this.touch({ notice });
@@ -242,8 +287,8 @@ export class Sale {
   }
 
   #failed(frame) {
-    if (this.asking.failed(frame) || !this.orders.failed(frame.code)) return;
-    if (frame.code !== "hold_expired") this.tell(words.refused(frame.message));
+    if (this.asking.failed(frame) || this.waiting.failed(frame) || !this.orders.failed(frame)) return;
+    if (!["hold_expired", "no_extensions_left"].includes(frame.code)) this.tell(words.refused(frame.message));
     this.remember();
   }
 

@@ -1,8 +1,9 @@
 // What the page says. One place for every sentence about an answer, so the tone stays one: plain,
 // calm, true, with what to do next. Codes of the protocol end here and never reach a person.
 
-import { counted, inWords, listed } from "./money.js";
-import { whereOf } from "./tellings.js";
+import { spoken } from "./clock.js";
+import { counted, inWords, listed, titled } from "./money.js";
+import { triesInWords, whereOf } from "./tellings.js";
 import { partiesOf } from "./wishes.js";
 
 /**
@@ -12,6 +13,8 @@ import { partiesOf } from "./wishes.js";
  * @property {string} text
  * @property {number[]} [seats] shown on the map
  * @property {import("./offers.js").Offer[]} [offers] what can be asked for instead
+ * @property {any} [wait] what can be waited for
+ * @property {"place"} [about] what makes it out of date when it changes
  */
 
 const OTHERS = "Pick other seats, or let us find the best that are free.";
@@ -85,6 +88,93 @@ function partyRefused(want, { largest }, venue) {
   return [`${what}${fewer}.`, "Try fewer, another section, or another price."];
 }
 
+/** So many seats on hold, as a sentence that hopes no more than it should. @param {number} count @param {number | null} left_ms until the first runs out */
+export function onHold(count, left_ms) {
+  if (!count) return "";
+  const first = left_ms !== null && left_ms > 0 ? ` The first of these holds ends in ${spoken(Math.ceil(left_ms / 1000))}.` : "";
+  return `${counted(count, "seat")} on hold: ${count === 1 ? "it" : "some"} may come back.${first}`;
+}
+
+/** Nothing of what was described is left, told without queueing. @returns {Notice} */
+export function noneLeft(want, venue, on_hold, left_ms) {
+  const [party] = partiesOf(want);
+  const title = party ? `Nothing is left${whereOf(party, venue) || " right now"}.` : "No place is left there.";
+  const hope = onHold(on_hold, left_ms);
+  return { tone: "warn", title, text: `${hope ? `${hope} ` : ""}You were not queued and lost nothing.` };
+}
+
+/** @param {(...given: any[]) => Notice} sentence of a refusal */
+export const listFull = (sentence) => (...given) => {
+  const notice = sentence(...given);
+  return { ...notice, text: `${notice.text} The waiting list is full.` };
+};
+
+/** @param {number} place @param {any} want @param {import("./plan.js").Venue} venue @returns {Notice} */
+export function nowWaiting(place, want, venue) {
+  return {
+    tone: "good",
+    title: place === 1 ? "You are first on the waiting list." : `You are number ${place.toLocaleString("en")} on the waiting list.`,
+    text: `${titled(triesInWords(want, venue)[0])}: nothing now. If it comes back it is kept for you, in this order.`,
+  };
+}
+
+/** @param {number} most @returns {Notice} */
+export const waitsEnough = (most) => ({
+  tone: "warn",
+  title: `You wait for ${inWords(most)} things already.`,
+  text: "Leave one of them first, then you can wait for another.",
+});
+
+/** @returns {Notice} */
+export const leftTheList = () => ({ tone: "info", title: "You are off the waiting list.", text: "You can wait again, at the end of it." });
+
+/** @param {string[]} names @returns {Notice} */
+export const offered = (names) => ({
+  tone: "good",
+  title: "Your turn!",
+  text: `${listed(names)} came back and ${names.length === 1 ? "is" : "are"} kept for you.`,
+});
+
+/** @param {string[]} names @returns {Notice} */
+export const offerRanOut = (names) => ({
+  tone: "warn",
+  title: "The time for your offer ran out.",
+  text: `${listed(names)} went to the next in line. Nothing was paid.`,
+});
+
+/** An offer that came and went while nobody looked. @param {string[]} names @returns {Notice} */
+export const offerMissed = (names) => ({
+  tone: "warn",
+  title: "You had an offer while you were away.",
+  text: `${listed(names)} ${names.length === 1 ? "was" : "were"} kept for you. The time ran out, so the next in line got ${names.length === 1 ? "it" : "them"}.`,
+});
+
+/** @param {string[]} names @returns {Notice} */
+export const declined = (names) => ({
+  tone: "info",
+  title: "Declined.",
+  text: `${listed(names)} ${names.length === 1 ? "goes" : "go"} to the next in line.`,
+});
+
+/** @param {string[]} names @returns {Notice} */
+export const gaveSomeBack = (names) => ({ tone: "info", title: "Given back in part.", text: `You still hold ${listed(names)}.` });
+
+/** @param {number} left_s @returns {Notice} */
+export const extended = (left_s) => ({ tone: "good", title: "You have more time.", text: `${titled(spoken(left_s))} from now.` });
+
+/** @returns {Notice} */
+export const noMoreTime = () => ({ tone: "warn", title: "There is no more time to add.", text: "Buy what you hold, or give it back." });
+
+/** Looking for other seats did not work out. @param {Notice} notice @param {string[]} names @returns {Notice} */
+export const keptAsItWas = (notice, names) => ({ ...notice, text: `You keep ${listed(names)}. ${notice.text}` });
+
+/** @returns {Notice} */
+export const moveGone = () => ({
+  tone: "warn",
+  title: "What you held is not held any more.",
+  text: "So it could not be changed. Choose again to ask for seats.",
+});
+
 /** @param {number} most @returns {Notice} */
 export function limitReached(most) {
   return {
@@ -154,10 +244,11 @@ export const REFUSALS = {
   4404: ["There is no such event", "Check the address, or look at all events."],
 };
 
-/** @param {any} link @param {{waiting: boolean, holding: boolean}} state */
-export function connection(link, { waiting, holding }) {
+/** @param {any} link @param {{waiting: boolean, holding: boolean, listed: boolean}} state */
+export function connection(link, { waiting, holding, listed }) {
   if (link === "connecting") return "Connecting…";
   if (waiting) return "You are still in line. Reconnecting…";
   if (holding) return "Your seats are still yours. Reconnecting…";
+  if (listed) return "Your place on the waiting list is kept. Reconnecting…";
   return "Reconnecting… What you see may be a moment old.";
 }

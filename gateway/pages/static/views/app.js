@@ -22,8 +22,7 @@ export class App extends Component {
   }
 
   componentDidUpdate() {
-    const { event } = this.props.sale.state;
-    if (event) document.title = `${event.name} · seats`;
+    showBadge(this.props.sale);
   }
 
   render({ sale }, { view, stampede }) {
@@ -49,6 +48,16 @@ export class App extends Component {
       <p class="unseen" aria-live="polite" id="milestones">${state.spoken}</p>
       ${stampede && html`<${Stampede} close=${() => this.setState({ stampede: false })} />`}`;
   }
+}
+
+/** The tab says what matters while another one is looked at: an offer first, then the place in the list. */
+function showBadge({ state, orders }) {
+  const { event, waiting } = state;
+  if (!event) return;
+  const [first] = [...waiting.entries].sort((a, b) => a.position - b.position);
+  const badge = orders.open.length ? "● Your turn! " : first ? `No. ${first.position.toLocaleString("en")} · ` : "";
+  const title = `${badge}${event.name} · seats`;
+  if (document.title !== title) document.title = title;
 }
 
 /** Why there is nothing to show, as [title, text], or nothing. */
@@ -81,9 +90,11 @@ function Head({ sale, onStampede }) {
 const shortName = (buyer) => (buyer.startsWith("anon-") ? `guest-${buyer.slice(5, 9)}` : buyer);
 
 function Connection({ sale }) {
-  const { link, phase, asked } = sale.state;
+  const { link, phase, asked, waiting } = sale.state;
   const away = link === "reconnecting" || (link === "connecting" && phase === "ready");
-  const words = connection(link, { waiting: asked.length > 0, holding: sale.orders.active.length > 0 });
+  const words = connection(link, {
+    waiting: asked.length > 0, holding: sale.orders.active.length > 0, listed: waiting.entries.length > 0,
+  });
   return html`<div role="status" class=${`connection ${away ? "away" : ""}`}>${away && html`<i class="pulse"></i>${words}`}</div>`;
 }
 

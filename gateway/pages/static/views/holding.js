@@ -1,71 +1,122 @@
-// On hold: what is yours, until when, and one button.
+// On hold: what is yours, until when, and one button. An offer from the waiting list is a hold too, and
+// comes first. What can be done besides buying (more time, other seats, fewer) is quieter.
 
-import { clockFace } from "../core/clock.js";
+import { spoken } from "../core/clock.js";
+import { sizeOf } from "../core/holds.js";
 import { counted, price } from "../core/money.js";
 import { seatPlace } from "../core/plan.js";
+import { choiceInWords } from "../core/tellings.js";
 import { Component, html } from "../html.js";
+import { Stepper } from "./stepper.js";
+import { Countdown, WhenSoon } from "./timeleft.js";
 
-const RADIUS = 42;
-const ROUND = 2 * Math.PI * RADIUS;
+/** @typedef {import("../core/holds.js").Hold} Hold */
 
 /** @param {{sale: import("../core/sale.js").Sale}} props */
 export function Holding({ sale }) {
-  const holds = [...sale.orders.active].sort((a, b) => a.expires_at - b.expires_at);
-  return html`<div class="card holding">
+  const holds = [...sale.orders.active].sort((a, b) => Number(!a.offered) - Number(!b.offered) || a.expires_at - b.expires_at);
+  return html`<div class=${`card holding ${holds[0]?.offered ? "offered" : ""}`}>
     ${holds.map((hold, index) => html`<${OneHold} key=${hold.id} sale=${sale} hold=${hold} first=${index === 0} />`)}
   </div>`;
 }
 
-function OneHold({ sale, hold, first }) {
+/** @extends {Component<{sale: import("../core/sale.js").Sale, hold: Hold, first: boolean}>} */
+class OneHold extends Component {
+  state = { some: false };
+
+  render({ sale, hold, first }, { some }) {
+    const { venue } = sale.state;
+    const cost = price(sale.orders.cost(hold), venue.currency);
+    const paused = sale.orders.paused_at !== null;
+    const asked = hold.offered?.want;
+    return html`<div class="hold">
+      <h2 tabindex="-1">${hold.offered ? "Your turn: this is kept for you" : first ? "Held for you" : "Also held for you"}</h2>
+      ${asked && html`<p class="story">You waited for ${choiceInWords(asked, venue)}.</p>`}
+      ${hold.story && html`<p class="story">${hold.story}</p>`}
+      <${Countdown} sale=${sale} hold=${hold} label=${hold.offered ? "to take it" : "left to buy"} />
+      ${paused && html`<p class="quiet-text">The sale is paused. Your time stands still.</p>`}
+      ${!paused && html`<${WhenSoon} sale=${sale} hold=${hold}><p class="soon-text" role="status">Less than a minute left.</p><//>`}
+      ${some ? html`<${Some} sale=${sale} hold=${hold} done=${() => this.setState({ some: false })} />` : html`
+        <${Mine} sale=${sale} hold=${hold} />
+        <div class="act">
+          <p class="total"><span>${counted(sizeOf(hold), hold.seats.length ? "seat" : "place")}</span><b class="money">${cost}</b></p>
+          <div class=${`thumb ${first ? "ready" : ""}`}><button type="button" class="button main" disabled=${hold.wish !== ""}
+            onClick=${() => sale.orders.act(hold, "confirm")}>${hold.wish === "confirm" ? "Buying…" : `${hold.offered ? "Take it" : "Buy"} · ${cost}`}</button></div>
+          <${MoreTime} sale=${sale} hold=${hold} />
+          <${Others} sale=${sale} hold=${hold} some=${() => this.setState({ some: true })} />
+        </div>`}
+    </div>`;
+  }
+}
+
+function Mine({ sale, hold }) {
   const { venue } = sale.state;
-  const quantity = hold.seats.length + Object.values(hold.places).reduce((total, n) => total + n, 0);
-  const cost = price(sale.orders.cost(hold), venue.currency);
-  const paused = sale.orders.paused_at !== null;
-  return html`<div class="hold">
-    <h2 tabindex="-1">${first ? "Held for you" : "Also held for you"}</h2>
-    ${hold.story && html`<p class="story">${hold.story}</p>`}
-    <${Countdown} sale=${sale} hold=${hold} />
-    ${paused && html`<p class="quiet-text">The sale is paused. Your time stands still.</p>`}
-    <ul class="mine">
-      ${hold.seats.map((seat) => html`<li key=${seat}><b>${sale.orders.names({ ...hold, seats: [seat], places: {} })[0]}</b>
-        <small>${seatPlace(venue, seat)}</small>
-        <span class="money">${price(venue.categories[venue.category[seat]].price_minor, venue.currency)}</span></li>`)}
-      ${Object.entries(hold.places).map(([area, n]) => html`<li key=${`area ${area}`}><b>${n} × ${venue.areas[area].name}</b>
-        <small>Standing</small>
-        <span class="money">${price(n * venue.categories[venue.areas[area].category].price_minor, venue.currency)}</span></li>`)}
-    </ul>
-    <div class="act">
-      <p class="total"><span>${counted(quantity, hold.seats.length ? "seat" : "place")}</span><b class="money">${cost}</b></p>
-      <div class=${`thumb ${first ? "ready" : ""}`}><button type="button" class="button main" disabled=${hold.wish !== ""}
-        onClick=${() => sale.orders.act(hold, "confirm")}>${hold.wish === "confirm" ? "Buying…" : `Buy · ${cost}`}</button></div>
-      <button type="button" class="button quiet" disabled=${hold.wish !== ""} onClick=${() => sale.orders.act(hold, "release")}>
-        ${hold.wish === "release" ? "Giving back…" : "Give back"}</button>
-    </div>
+  return html`<ul class="mine">
+    ${hold.seats.map((seat) => html`<li key=${seat}><b>${sale.orders.names({ seats: [seat], places: {} })[0]}</b>
+      <small>${seatPlace(venue, seat)}</small>
+      <span class="money">${price(venue.categories[venue.category[seat]].price_minor, venue.currency)}</span></li>`)}
+    ${Object.entries(hold.places).map(([area, n]) => html`<li key=${`area ${area}`}><b>${n} × ${venue.areas[area].name}</b>
+      <small>Standing</small>
+      <span class="money">${price(n * venue.categories[venue.areas[area].category].price_minor, venue.currency)}</span></li>`)}
+  </ul>`;
+}
+
+/** The organiser says how often and how long; who needs longer gets twice that. */
+function MoreTime({ sale, hold }) {
+  const { extension_seconds = 0 } = sale.state.event;
+  const left = hold.extensions_left;
+  if (!left || !extension_seconds || sale.orders.paused_at !== null) return null;
+  const busy = hold.wish !== "";
+  return html`<div class="more-time">
+    <button type="button" class="button quiet" disabled=${busy} onClick=${() => sale.orders.extend(hold)}>
+      ${hold.wish === "extend" ? "Asking for time…" : `Take ${spoken(extension_seconds)} more`} <small>${left === 1 ? "once" : `${left} times`}</small></button>
+    <button type="button" class="link" disabled=${busy} onClick=${() => sale.orders.extend(hold, true)}>
+      I need longer, for accessibility: ${spoken(2 * extension_seconds)}</button>
   </div>`;
 }
 
-/** The time left by the server's clock: a ring and figures, drawn four times a second. */
-class Countdown extends Component {
-  componentDidMount() {
-    this.timer = setInterval(() => this.setState({}), 250);
+function Others({ sale, hold, some }) {
+  const busy = hold.wish !== "";
+  const several = sizeOf(hold) > 1;
+  const sells = sale.state.event.state === "open" || sale.state.event.state === "paused";
+  return html`<div class="others">
+    ${sells && html`<button type="button" class="button quiet small" disabled=${busy} onClick=${() => sale.move(hold)}>Change seats</button>`}
+    ${several && html`<button type="button" class="button quiet small" disabled=${busy} onClick=${some}>Give some back</button>`}
+    <button type="button" class="button quiet small" disabled=${busy} onClick=${() => sale.orders.act(hold, "release")}>
+      ${hold.wish === "release" ? "Giving back…" : hold.offered ? "No, thank you" : several ? "Give all back" : "Give back"}</button>
+  </div>`;
+}
+
+/** Which of them go back. @extends {Component<{sale: any, hold: Hold, done: () => void}>} */
+class Some extends Component {
+  state = { seats: [], places: {} };
+
+  tick(seat) {
+    const { seats } = this.state;
+    this.setState({ seats: seats.includes(seat) ? seats.filter((one) => one !== seat) : [...seats, seat] });
   }
 
-  componentWillUnmount() {
-    clearInterval(this.timer);
-  }
-
-  render({ sale, hold }) {
-    const left_ms = Math.max(0, sale.orders.left_ms(hold));
-    const part = Math.min(1, left_ms / hold.ttl_ms);
-    const soon = left_ms < 60_000;
-    return html`<div class=${`countdown ${soon ? "soon" : ""}`} role="timer" aria-label="Time left to buy">
-      <svg viewBox="0 0 100 100" aria-hidden="true">
-        <circle class="ring-track" cx="50" cy="50" r=${RADIUS} />
-        <circle class="ring-left" cx="50" cy="50" r=${RADIUS} transform="rotate(-90 50 50)"
-          stroke-dasharray=${`${ROUND * part} ${ROUND}`} />
-      </svg>
-      <span class="countdown-figures">${clockFace(left_ms)}</span>
-      <small>left to buy</small>
-    </div>`;
+  render({ sale, hold, done }, { seats, places }) {
+    const { venue } = sale.state;
+    const count = sizeOf({ seats, places });
+    const all = count === sizeOf(hold);
+    const giveBack = () => {
+      sale.orders.giveBack(hold, { seats, places });
+      done();
+    };
+    return html`<fieldset class="some">
+      <legend>Which ones go back?</legend>
+      <ul>
+        ${hold.seats.map((seat) => html`<li key=${seat}><label class="check"><input type="checkbox" checked=${seats.includes(seat)} onChange=${() => this.tick(seat)} />
+          <span><b>${sale.orders.names({ seats: [seat], places: {} })[0]}</b> <small>${seatPlace(venue, seat)}</small></span></label></li>`)}
+        ${Object.entries(hold.places).map(([area, n]) => html`<li key=${`area ${area}`} class="place"><span><b>${venue.areas[area].name}</b></span>
+          <${Stepper} label=${`${venue.areas[area].name}, back`} value=${places[area] ?? 0} least=${0} most=${n}
+            set=${(quantity) => this.setState({ places: { ...places, [area]: quantity } })} /></li>`)}
+      </ul>
+      <div class="others">
+        <button type="button" class="button quiet small" onClick=${done}>Keep all</button>
+        <button type="button" class="button main small" disabled=${!count} onClick=${giveBack}>${all ? "Give all back" : `Give ${count || ""} back`}</button>
+      </div>
+    </fieldset>`;
   }
 }

@@ -49,9 +49,9 @@ function Rows({ sale, section, free }) {
 }
 
 function SeatButton({ sale, seat }) {
-  const { venue, seats, choice } = sale.state;
+  const { venue, choice } = sale.state;
   const chosen = choice.picked.includes(seat);
-  const can = seats[seat] === FREE && !sale.orders.mine.has(seat);
+  const can = sale.canPick(seat);
   return html`<button type="button" class="seat" data-state=${seatState(sale, seat)} aria-pressed=${chosen}
     aria-disabled=${!can} aria-label=${seatSentence(sale, seat)}
     onClick=${() => sale.toggle(seat)}>${venue.number[seat]}</button>`;

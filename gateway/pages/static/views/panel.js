@@ -9,17 +9,18 @@ import { Component, createRef, html } from "../html.js";
 import { Choosing } from "./choosing.js";
 import { Holding } from "./holding.js";
 import { Orders } from "./orders.js";
+import { SoldOut } from "./soldout.js";
+import { WaitingList } from "./waiting.js";
 
 const isSoldOut = ({ seats, places }) => !seats.includes(FREE) && !places.some((free) => free > 0);
-const isOut = ({ seats, places }) => isSoldOut({ seats, places }) && !seats.includes(1);
 
 /** What the panel is about now. @param {import("../core/sale.js").Sale} sale */
 export function topicOf({ state, orders }) {
   if (state.asked.length) return "asking";
-  if (orders.active.length) return "holding";
+  if (orders.active.length && !orders.moving) return "holding";
   if (state.event.state === "draft" || state.event.state === "lobby") return "early";
   if (state.event.state === "closed") return "closed";
-  if (isSoldOut(state)) return "sold_out";
+  if (isSoldOut(state) && !orders.moving) return "sold_out";
   return "choosing";
 }
 
@@ -44,13 +45,13 @@ export class Panel extends Component {
   render({ sale }) {
     const topic = topicOf(sale);
     const busy = topic === "asking" || topic === "holding";
-    const View = { asking: Asking, holding: Holding, choosing: Choosing }[topic] ?? Standing;
+    const View = { asking: Asking, holding: Holding, choosing: Choosing, sold_out: SoldOut }[topic] ?? Standing;
     return html`
       <div ref=${this.card} class="panel-card">
         <${Told} sale=${sale} />
-        ${!busy && html`<${Orders} sale=${sale} />`}
+        ${!busy && html`<${Orders} sale=${sale} /><${WaitingList} sale=${sale} />`}
         <${View} key=${topic} sale=${sale} topic=${topic} />
-        ${busy && html`<${Orders} sale=${sale} />`}
+        ${busy && html`<${WaitingList} sale=${sale} /><${Orders} sale=${sale} />`}
       </div>`;
   }
 }
@@ -66,6 +67,8 @@ function Told({ sale }) {
         ${offer.seats.length > 0 && html`<i class="offer-number">${index + 1}</i>`}
         <b>${offer.name}</b> <small>${offer.detail}</small></button>`)}
     </div>`}
+    ${notice?.wait && !sale.waiting.isFull && html`<button type="button" class="button quiet small wait-button"
+      onClick=${() => sale.wait(notice.wait)}>Wait for it</button>`}
   </div>`;
 }
 
@@ -97,23 +100,16 @@ function askingText({ stage }, state, link) {
   return "Whoever came first is answered first. This takes a moment.";
 }
 
-/** Nothing to choose: not open yet, over, or sold out. */
+/** Nothing to choose: not open yet, or over. */
 function Standing({ sale, topic }) {
-  const { event, seats, places } = sale.state;
-  const [title, text] = topic === "sold_out" ? soldOutWords({ seats, places }) : EVENT_STATES[event.state];
+  const { event } = sale.state;
+  const [title, text] = EVENT_STATES[event.state];
   const opens = topic === "early" && event.opens_at ? openingTime(event.opens_at) : "";
   return html`<div class="card standing">
     <h2 tabindex="-1">${title}</h2>
     ${opens && html`<p class="large">${opens}</p>`}
     <p>${text}</p>
   </div>`;
-}
-
-function soldOutWords(house) {
-  if (isOut(house)) return ["Sold out", "Every seat has found someone. Thank you for coming by."];
-  const held = house.seats.filter((state) => state === 1).length;
-  const seats = held === 1 ? "1 seat is" : `${held.toLocaleString("en")} seats are`;
-  return ["Nothing free right now", `${seats} on hold. If one comes back it appears here at once; keep this page open.`];
 }
 
 function openingTime(opens_at) {

@@ -1,0 +1,152 @@
+"""The waiting list from end to end: real gateways, a real allocator, five tabs.
+
+A party of four has the only row and lets it run out; a pair, a four and one alone wait. They are offered what
+comes back in the list's order, each party whole, and what they do not take moves on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from onsale.processes import Stack, throwaway_stack
+from store import events
+from store.plan import Category, Plan, Seat, Section, number
+from store.settings import EngineUrls
+from store.venues.rows import save_venue
+from store.words import EventState
+from tests.browser.conftest import Tabs
+
+pytestmark = pytest.mark.browser
+
+EVENT = f"vespers-{os.getpid()}"
+"""Each process that runs tests has its own, for channels are the whole server's."""
+HOLD_SECONDS, OFFER_SECONDS = 12, 8
+"""Long enough for four tabs to ask, and to be looked at, on a busy machine."""
+
+
+def row_of_four() -> Plan:
+    seats = [Seat(f"A-{n}", 0, "A", str(n), 0, float(n), 1.0) for n in range(1, 5)]
+    gold = Category("Gold", 9000, "EUR", "#aa8800")
+    return number("Chapel", "EUR", [gold], [Section("Stalls")], seats, [], focal=(2.5, 0.0), size=(6.0, 3.0))
+
+
+def put_on_sale(urls: EngineUrls) -> None:
+    with psycopg.connect(urls.database_url, autocommit=True) as conn:
+        plan = row_of_four()
+        venue = save_venue(conn, "chapel", plan)
+        terms = {"hold_ttl_seconds": HOLD_SECONDS, "offer_ttl_seconds": OFFER_SECONDS, "extensions_max": 0}
+        events.create_event(conn, EVENT, "Vespers", venue, plan, **terms)  # type: ignore[arg-type]
+        events.set_state(conn, EVENT, EventState.OPEN)
+
+
+@pytest.fixture
+def stack(engine_urls: EngineUrls) -> Iterator[Stack]:
+    with throwaway_stack(
+        gateways=2,
+        allocators=1,
+        database_url=engine_urls.database_url,
+        redis_url=engine_urls.redis_url,
+        env={"ONSALE_DEMO": "1"},
+        prepare=put_on_sale,
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def at(browser: Browser, stack: Stack) -> Iterator[list[Tabs]]:
+    """Ways to open tabs, at each gateway."""
+    doors = [Tabs(browser, url) for url in stack.base_urls]
+    yield doors
+    for context in browser.contexts:
+        context.close()
+    assert [door.wrong for door in doors] == [[], []], "a page wrote errors to the console"
+
+
+def visitor(door: Tabs, quantity: int) -> Page:
+    """A tab with a party of this size chosen, not asked for yet."""
+    page = door.open(f"/e/{EVENT}")
+    page.get_by_role("button", name="Best available").click()
+    word, times = ("Fewer", 1) if quantity == 1 else ("More", quantity - 2)
+    for _ in range(times):
+        page.get_by_role("button", name=f"{word}: seats").click()
+    return page
+
+
+def wait_in_line(page: Page) -> None:
+    page.locator(".sold-out .button.main").click()
+    expect(page.locator(".waiting h2")).to_contain_text("You wait at number")
+
+
+def offered(page: Page, count: int) -> None:
+    expect(page.get_by_role("heading", name="Your turn: this is kept for you")).to_be_visible()
+    expect(page.locator(".holding .mine li")).to_have_count(count)
+    expect(page).to_have_title("● Your turn! Vespers · seats")
+
+
+def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
+    at: list[Tabs], engine_urls: EngineUrls
+) -> None:
+    here, there = at
+    first, pair, four, alone = visitor(here, 4), visitor(there, 2), visitor(here, 4), visitor(there, 1)
+    first.locator(".choosing .button.main").click()
+    expect(first.locator(".story")).to_have_text("Together in row A.")
+    for page in (pair, four, alone):
+        expect(page.get_by_role("heading", name="Sold out")).to_be_visible()
+        expect(page.locator(".sold-out")).to_contain_text("4 seats on hold: some may come back.")
+        wait_in_line(page)
+    for place, page in enumerate((pair, four, alone), 1):
+        expect(page.locator(".waiting h2")).to_contain_text(f"You wait at number {place} of 3")
+    expect(four.locator(".waiting")).to_contain_text("For four together")
+    four.reload()
+    expect(four.locator(".waiting h2")).to_contain_text("You wait at number 2 of 3")
+
+    expect(first.locator(".notice")).to_contain_text("Your time ran out.")
+    offered(pair, 2)
+    offered(alone, 1)
+    expect(four.locator(".waiting h2")).to_contain_text("You wait at number 1 of 1")
+    expect(four).to_have_title("No. 1 · Vespers · seats")
+
+    for page in (pair, alone):
+        expect(page.locator(".notice")).to_contain_text("The time for your offer ran out.")
+        expect(page.get_by_role("button", name="Wait for it")).to_be_visible()
+    offered(four, 4)
+    expect(four.locator(".story").last).to_have_text("Together in row A.")
+    four.get_by_role("button", name="Take it").click()
+    expect(four.locator(".notice")).to_contain_text("They are yours.")
+    expect(pair.locator(".sold-out")).to_contain_text("Now and then one comes back.")
+
+    with psycopg.connect(engine_urls.database_url) as conn:
+        rows = conn.execute(
+            "SELECT waiting.state, hold.state, hold.quantity FROM waiting JOIN hold USING (event_id, hold_id)"
+            " ORDER BY wait_id"
+        ).fetchall()
+        passed_over = conn.execute(
+            "SELECT (result ->> 'passed_over')::int FROM ledger WHERE kind = 'offer'"
+            " ORDER BY batch_no, position"
+        ).fetchall()
+    assert rows == [("offered", "expired", 2), ("offered", "paid", 4), ("offered", "expired", 1)]
+    assert passed_over == [(0,), (1,), (0,)]
+
+
+def test_who_leaves_gives_the_place_up_and_who_declines_passes_it_on(at: list[Tabs]) -> None:
+    here, there = at
+    first, one, other, last = (
+        visitor(door, size) for door, size in ((here, 4), (there, 4), (here, 4), (there, 4))
+    )
+    first.locator(".choosing .button.main").click()
+    for page in (one, other, last):
+        wait_in_line(page)
+    other.get_by_role("button", name="Leave the waiting list").click()
+    other.get_by_role("button", name="Leave for good").click()
+    expect(other.locator(".notice")).to_contain_text("You are off the waiting list.")
+    expect(last.locator(".waiting h2")).to_contain_text("You wait at number 2 of 2")
+    first.get_by_role("button", name="Give all back").click()
+    offered(one, 4)
+    one.get_by_role("button", name="No, thank you").click()
+    offered(last, 4)
+    expect(other.get_by_role("heading", name="Sold out")).to_be_visible()
