@@ -117,8 +117,9 @@ class ListWalk:
 
 def _quantity(choice: dict[str, Any]) -> int:
     """Seats and places of a choice without several parties."""
-    party = int((choice.get("best") or {}).get("quantity", 0))
-    return len(choice.get("seats", ())) + party + int(sum(choice.get("areas", {}).values()))
+    party: int = (choice.get("best") or {}).get("quantity", 0)
+    places: int = sum(choice.get("areas", {}).values())
+    return len(choice.get("seats", ())) + party + places
 
 
 def what(row: LedgerRow) -> str:
