@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from allocator.replay import Finding, verify
 from onsale.processes import Stack, throwaway_stack
 from store import events
 from store.plan import Category, Plan, Seat, Section, number
@@ -88,6 +89,16 @@ def offered(page: Page, count: int) -> None:
     expect(page).to_have_title("● Your turn! Vespers · seats")
 
 
+def decided_alike(urls: EngineUrls) -> None:
+    """The ledger, decided again, gives the same."""
+    with psycopg.connect(urls.database_url) as conn:
+        event = events.get_event(conn, EVENT)
+        conn.commit()
+        steps = list(verify(conn, event.id))
+    assert [step for step in steps if isinstance(step, Finding)] == []
+    assert steps
+
+
 def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
     at: list[Tabs], engine_urls: EngineUrls
 ) -> None:
@@ -131,9 +142,12 @@ def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
         ).fetchall()
     assert rows == [("offered", "expired", 2), ("offered", "paid", 4), ("offered", "expired", 1)]
     assert passed_over == [(0,), (1,), (0,)]
+    decided_alike(engine_urls)
 
 
-def test_who_leaves_gives_the_place_up_and_who_declines_passes_it_on(at: list[Tabs]) -> None:
+def test_who_leaves_gives_the_place_up_and_who_declines_passes_it_on(
+    at: list[Tabs], engine_urls: EngineUrls
+) -> None:
     here, there = at
     first, one, other, last = (
         visitor(door, size) for door, size in ((here, 4), (there, 4), (here, 4), (there, 4))
@@ -150,3 +164,4 @@ def test_who_leaves_gives_the_place_up_and_who_declines_passes_it_on(at: list[Ta
     one.get_by_role("button", name="No, thank you").click()
     offered(last, 4)
     expect(other.get_by_role("heading", name="Sold out")).to_be_visible()
+    decided_alike(engine_urls)
