@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -96,7 +96,9 @@ class Alone:
         rate = float(sum(sizes[:-1])) / seconds if seconds else 0.0
         return Decided(len(entries), rate, sizes, cpu / len(entries) * 1e6)
 
-    def feed(self, entries: list[bytes], burst: int) -> list[tuple[int, int]]:
+    def feed(
+        self, entries: list[bytes], burst: int, *, before_each: Callable[[], None] = lambda: None
+    ) -> list[tuple[int, int]]:
         """Let it decide in batches of about `burst`: while one is decided, the next waits in the stream.
 
         (microseconds by Postgres' clock, decisions) of each batch.
@@ -106,10 +108,17 @@ class Alone:
         for start in range(0, len(entries), burst):
             if len(bursts) > 1:
                 self._wait_decided(bursts[-2])
+            before_each()
             bursts.append(self._arrivals.append(entries[start : start + burst])[-1])
         self._wait_decided(bursts[-1])
         rows = self._connection.execute(BATCHES, (self.event.id, before_batch)).fetchall()
         return [(batch_time, count) for batch_time, count in rows]
+
+    def cpu_seconds(self, work: Callable[[], object]) -> float:
+        """What allocator, Postgres and Valkey together spend while that is done."""
+        before = cpu_by_name(self._stack.pid, TOOK_PART)
+        work()
+        return sum(spent(before, cpu_by_name(self._stack.pid, TOOK_PART)).values())
 
     def count(self, statement: str) -> int:
         """What a statement about the event counts."""

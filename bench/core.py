@@ -15,6 +15,7 @@
 | `…_vs_floor` | as a share of the same rows written with no logic |
 | `takeover_after_sigkill` | longest time between two answers, a million rows in the ledger |
 | `growth_with_seats`, `growth_with_waiting` | CPU per decision, large against small |
+| `waiting_list_pass` | CPU per decision beside a waiting list of 100,000, against the same without |
 | `memory_per_idle_socket`, `memory_per_key` | resident memory of gateway and of the allocator's keys |
 | `map_frame_p95` | the page: time between frames while a map of 20,000 seats moves; needs Chromium |
 """
@@ -35,6 +36,7 @@ from bench.rows_page import measure_page
 from bench.rows_sockets import measure_sockets
 from bench.rows_stampede import measure_rush, measure_stampede
 from bench.rows_takeover import measure_takeover
+from bench.rows_waiting import measure_waiting
 from store.errors import BadRequest
 
 Measure = Callable[[Report, Say, Effort], None]
@@ -68,6 +70,7 @@ GROUPS: dict[str, tuple[Measure, tuple[str, ...]]] = {
     ),
     "takeover": (measure_takeover, ("takeover_after_sigkill", "cold_start_after_sigkill")),
     "growth": (measure_growth, ("growth_with_seats", "growth_with_waiting")),
+    "waiting": (measure_waiting, ("waiting_list_pass",)),
     "memory": (measure_memory, ("memory_per_idle_socket", "memory_per_key")),
     "page": (measure_page, ("map_frame_p95",)),
 }

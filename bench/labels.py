@@ -34,6 +34,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "allocator_all_held_vs_floor": "allocator, against the same rows with no logic, all held",
         "growth_with_seats": "allocator: cost per decision, 1,000 → 100,000 seats",
         "growth_with_waiting": "allocator: cost per decision, 1,000 → 200,000 waiting",
+        "waiting_list_pass": "allocator: cost per decision beside a waiting list of 100,000, against none",
     },
     "How people sit": {
         "seating_overtaken": "parties overtaken by later arrivals",

@@ -8,13 +8,12 @@ undecided, and only what is sold, blocked, or held for well beyond now.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
 
 import msgspec
 from msgspec import UNSET, Struct
 
-from gateway.stock import Stock
+from gateway.stock import AVAILABLE, BLOCKED, HELD, SOLD, Stock
 from store.lookups import SeatMap
 from store.plan import Plan
 from store.wire import Delta
@@ -22,8 +21,6 @@ from store.words import Want
 
 HELD_BEYOND_NOW_US = 30_000_000
 """A hold that ends sooner may be free again by the time the request would be decided."""
-
-AVAILABLE, HELD, SOLD, BLOCKED = b"ahsb"
 
 
 class Taken(Struct, frozen=True):
@@ -52,14 +49,13 @@ class Seats:
     def __init__(self, plan: Plan) -> None:
         self.numbers = {seat.guid: no for no, seat in enumerate(plan.seats)}
         self.area_numbers = {area.guid: no for no, area in enumerate(plan.areas)}
-        self.letters = bytearray(b"a" * len(plan.seats))
-        self.held_until = array("q", bytes(8 * len(plan.seats)))
         self.areas_free = [0] * len(plan.areas)
         self.take_categories(plan)
 
     def take_categories(self, plan: Plan) -> None:
         """The seats are of these categories from now on; a `load` has to follow."""
-        self.stock = Stock(plan, self.letters, self.held_until, HELD)
+        self.stock = Stock(plan)
+        self.letters, self.held_until = self.stock.letters, self.stock.held_until
 
     def load(self, snapshot: SeatMap) -> tuple[list[int], list[int]]:
         """Take the truth; returns the numbers of seats and areas that look different now."""
@@ -68,36 +64,21 @@ class Seats:
         assert len(snapshot.areas_free) == len(self.areas_free), "and for every area"
         seats = [no for no, (old, new) in enumerate(zip(self.letters, letters, strict=True)) if old != new]
         areas = [no for no, free in enumerate(snapshot.areas_free) if free != self.areas_free[no]]
-        self.letters[:] = letters
-        for no, until in snapshot.held_until:
-            self.held_until[no] = until
+        self.stock.load(letters, snapshot.held_until, snapshot.places_held_until)
         self.areas_free[:] = snapshot.areas_free
-        self.stock.count_anew(AVAILABLE, snapshot.places_held_until)
         return seats, areas
 
     def apply(self, delta: Delta) -> None:
         """What one batch changed, in the order the batch did it: facts and expiries first."""
-        stock, held_until = self.stock, self.held_until
-        for no in delta.freed:
-            self._turn(no, AVAILABLE)
-        for no in delta.sold:
-            self._turn(no, SOLD)
-        for no in delta.blocked:
-            self._turn(no, BLOCKED)
-        for no, until in delta.held:
-            self._turn(no, HELD)
-            held_until[no] = until
-            stock.holds_until(no, until)
+        stock = self.stock
+        stock.turn(delta.freed, AVAILABLE)
+        stock.turn(delta.sold, SOLD)
+        stock.turn(delta.blocked, BLOCKED)
+        stock.hold(delta.held)
         for no, free in delta.areas:
             self.areas_free[no] = free
         stock.passed(delta.batch_time)
         stock.places_held(delta.places_held)
-
-    def _turn(self, no: int, letter: int) -> None:
-        old = self.letters[no]
-        if old != letter:
-            self.letters[no] = letter
-            self.stock.turned(no, old, letter, AVAILABLE)
 
     def gone(self, names: Iterable[str], now_us: int) -> list[str]:
         """Those of the named seats that are certainly gone; a seat nobody knows is not (it is `invalid`)."""
@@ -117,15 +98,15 @@ class Seats:
         """That nothing is left for one of the parties or areas of a request that describes what it wants, if
         that is certain. What the plan does not have is left to the decision (it is `invalid`).
         """
-        parties = [self.stock.kinds_of(party) for party in want.parties]
+        parties = [self.stock.left_of(party) for party in want.parties]
         areas = [self.area_numbers.get(guid, -1) for guid in want.areas]
-        if () in parties or -1 in areas:
+        if None in parties or -1 in areas:
             return None
-        for kinds in parties:
-            if not self.stock.any_free(kinds):
-                end = self.stock.soonest(kinds)
+        for left in parties:
+            if left is not None and not left.free:
+                end = left.soonest
                 if end is None or end > now_us + HELD_BEYOND_NOW_US:
-                    return NoneLeft(self.stock.held_of(kinds), _milliseconds(end))
+                    return NoneLeft(left.held, _milliseconds(end))
         for area in areas:
             if not self.areas_free[area]:
                 end = self.stock.soonest_place(area)

@@ -56,6 +56,15 @@ SELECT area_no, area.capacity, area.held, area.sold, area.blocked,
  ORDER BY area_no LIMIT %(limit)s
 """
 
+OFFERS: Final = """
+-- What was offered to who waited is a hold of theirs, for the request that waited. Whatever became of it.
+SELECT wait_id, waiting.buyer, waiting.request_id, waiting.hold_id, hold.buyer, hold.request_id
+  FROM (SELECT * FROM waiting WHERE event_id = %(event)s AND state = 'offered') AS waiting
+  LEFT JOIN hold USING (event_id, hold_id)
+ WHERE (hold.buyer, hold.request_id) IS DISTINCT FROM (waiting.buyer, waiting.request_id)
+ ORDER BY wait_id LIMIT %(limit)s
+"""
+
 COUNTS: Final = """
 SELECT count(*) FILTER (WHERE seat_no BETWEEN 0 AND %(seats)s - 1), count(*) FROM seat
  WHERE event_id = %(event)s
@@ -81,7 +90,7 @@ class Mismatch(NamedTuple):
     """A row that does not agree with the others."""
 
     what: str
-    """seat, hold, area, or plan"""
+    """seat, hold, area, waiting, or plan"""
     number: int
     story: str
 
@@ -104,6 +113,7 @@ def mismatches(conn: Conn, event_id: int, capacity: Capacity) -> list[Mismatch]:
             *_seats(conn.execute(SEATS, values).fetchall()),
             *_holds(conn.execute(HOLDS, values).fetchall()),
             *_areas(conn.execute(AREAS, values).fetchall()),
+            *_offers(conn.execute(OFFERS, values).fetchall()),
             *_plan(conn, values, capacity),
         ]
 
@@ -127,6 +137,14 @@ def _areas(rows: list[tuple[Any, ...]]) -> Iterator[Mismatch]:
     for area_no, capacity, held, sold, blocked, held_by_holds, sold_by_holds in rows:
         story = f"counts {held} held + {sold} sold + {blocked} blocked of {capacity}"
         yield Mismatch("area", area_no, f"{story}; its holds keep {held_by_holds} held, {sold_by_holds} sold")
+
+
+def _offers(rows: list[tuple[Any, ...]]) -> Iterator[Mismatch]:
+    for wait_id, buyer, request_id, hold_id, holder, kept_for in rows:
+        is_whose = "there is no such hold" if holder is None else f"that is {holder}'s, for {kept_for}"
+        yield Mismatch(
+            "waiting", wait_id, f"of {buyer} ({request_id}) was offered hold {hold_id}; {is_whose}"
+        )
 
 
 def _plan(conn: Conn, values: dict[str, int], capacity: Capacity) -> Iterator[Mismatch]:

@@ -73,8 +73,10 @@ def _walked(truth: Truth) -> _List:
                 entry.offer = row
         elif row.kind == "fact" and row.outcome == "left" and (entry := gone(_wait_of(row))) is not None:
             entry.left = True
+    ahead = 0
     for wait in line:
-        waits.entries[wait].last = _place(line, wait, leavers)
+        waits.entries[wait].last = 1 + ahead
+        ahead += wait not in leavers
     return waits
 
 

@@ -102,6 +102,8 @@ class ListWalk:
             choices = (want, *want.get("fallbacks", ()))
             if any(isinstance(choice.get("best"), list) for choice in choices):
                 continue  # found one party after the other: the replay's to judge
+            if max(map(_quantity, choices)) > self._limit:
+                continue  # nobody may have as much
             able = [row for row in rows if row.hold_id in self.waits and not self._owned[row.buyer]]
             if able and free_for(want) is not None:
                 yield Finding("unexplained", f"{self._told(able[0])} waits though it could be served.")
@@ -116,6 +118,13 @@ class ListWalk:
 
     def _finding(self, kind: str, story: str) -> None:
         self.findings.append(Finding(kind, story))
+
+
+def _quantity(choice: dict[str, Any]) -> int:
+    """Seats and places of a choice without several parties."""
+    party: int = (choice.get("best") or {}).get("quantity", 0)
+    places: int = sum(choice.get("areas", {}).values())
+    return len(choice.get("seats", ())) + party + places
 
 
 def what(row: LedgerRow) -> str:

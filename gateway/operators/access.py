@@ -18,7 +18,8 @@ from msgspec import Struct
 from gateway.problems import Busy, TooLarge, Unauthorized
 from gateway.settings import Settings
 from store.errors import BadRequest, Unavailable
-from store.stream.wake import wake
+from store.sales import Order
+from store.stream.wake import tell_holder, wake
 
 BODY_BYTES_MAX = 16 * 1024
 RUNNING_MAX = 4
@@ -133,3 +134,10 @@ async def wake_allocator(request: Request, event: str) -> None:
     redis_url = settings_of(request).engines.redis_url
     with contextlib.suppress(Busy):
         await threads_of(request).run(partial(wake, redis_url, event))
+
+
+async def tell_buyer(request: Request, event: str, order: Order) -> None:
+    """Tell the buyer's sockets what became of an order, best effort."""
+    redis_url = settings_of(request).engines.redis_url
+    with contextlib.suppress(Busy):
+        await threads_of(request).run(partial(tell_holder, redis_url, event, order))

@@ -18,6 +18,7 @@ from gateway.operators.access import (
     in_database,
     read_body,
     require_operator,
+    tell_buyer,
     wake_allocator,
 )
 from gateway.operators.seats import HOLD_ID, SEATS_BYTES_MAX, Conn, Named, Places, Who, Why
@@ -122,6 +123,7 @@ async def take_back(request: Request, event: str, hold: str) -> Response:
 
     order = await in_database(request, work)
     await wake_allocator(request, event)
+    await tell_buyer(request, event, order)
     return answer(order)
 
 

@@ -31,7 +31,7 @@ from store.errors import BadRequest
 from store.events import get_event
 from store.prices import WHOLE
 from store.recategorise import recategorise as move_categories
-from store.stream.wake import wake
+from store.stream.wake import tell_holder, wake
 from store.venues.reading import amount_minor
 from store.words import HoldKind
 
@@ -96,6 +96,7 @@ def take_back(
             conn, event_id, plan, order, said, seats=seats, areas=areas, quantity=of, block=block
         )
         wake(urls.redis_url, slug)
+        tell_holder(urls.redis_url, slug, left)
         if as_json:
             print_json(left)
         else:

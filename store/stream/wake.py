@@ -1,14 +1,18 @@
-"""For those who are neither gateway nor allocator: wake an event's allocator, see how far it is behind."""
+"""For those who are neither gateway nor allocator: wake an event's allocator, see how far it is behind, tell
+a buyer what became of an order.
+"""
 
 from __future__ import annotations
 
 import contextlib
 
+import msgspec
 import redis
 
+from store.sales import Order
 from store.stream.port import POKE, REQUEST
 from store.stream.redis_stream import connect
-from store.wire import stream_key
+from store.wire import HoldNews, encode_news, holds_channel, stream_key
 from store.words import Arrival
 
 LAG_COUNT_MAX = 10_000
@@ -21,6 +25,20 @@ def wake(redis_url: str, event: str) -> bool:
         contextlib.closing(connect(redis_url)) as client,
     ):
         return client.xadd(stream_key(event), {POKE: b"1"}, nomkstream=True) is not None
+    return False
+
+
+def tell_holder(redis_url: str, event: str, order: Order) -> bool:
+    """A `hold` frame for the buyer's sockets, on every gateway; best effort, as all fan-out."""
+    left = {"seats": order.seats, "areas": order.areas}
+    frame = {"type": "hold", "hold": order.hold, "state": order.state, **left}
+    news = HoldNews("", order.buyer, msgspec.json.encode(frame))
+    with (
+        contextlib.suppress(redis.RedisError, OSError, ValueError),
+        contextlib.closing(connect(redis_url)) as client,
+    ):
+        client.publish(holds_channel(event), encode_news(news))
+        return True
     return False
 
 

@@ -413,7 +413,7 @@ def test_who_fell_asleep_in_a_discarded_batch_is_awake_again():
     fill(sale, 6)
     sale.answer("ann", waits(2))
     overlay = Overlay(sale.memory)
-    overlay.claim(HoldId(9 << 16), Hold("eve", (), ((0, 3),), START))
+    overlay.claim(HoldId(9 << 16), Hold("eve", (), ((0, 3),), START + 1))
     floor = sale.wishes.read(b'{"areas":{"floor":1}}')
     sale.memory.waiting.add(WaitId(9 << 16 | 1), "bob", "r", floor)
     decide.decide(sale.memory, overlay, 9, START, [left_fact(1, 5)], [])

@@ -15,6 +15,7 @@ from bench import (
     rows_sockets,
     rows_stampede,
     rows_takeover,
+    rows_waiting,
 )
 from bench.browser import NAMES
 from bench.core import GROUPS
@@ -27,6 +28,7 @@ SMALL: dict[ModuleType, dict[str, float]] = {
     rows_http: {"CONNECTIONS": 20, "ROUND_SECONDS": 0.4},
     rows_stampede: {"SOCKETS": 20, "REQUESTS_EACH": 5, "SEATS": 20},
     rows_allocator: {"BACKLOG": 5_000, "ALL_HELD": 5_000},
+    rows_waiting: {"SEATS": 1_000, "BACKLOG": 1_000, "BURST": 250},
     rows_page: {"SEATS": 4_000, "ROUND_SECONDS": 1.0},
     rows_takeover: {"KILL_AFTER_SECONDS": 0.3, "WARM_SECONDS": 1.0, "COLD_SECONDS": 4.0, "LOOKS": 3},
 }
@@ -49,6 +51,7 @@ def measured(whole_stack, target, alone_stack, monkeypatch):
             monkeypatch.setattr(module, "throwaway_target", with_target)
     monkeypatch.setattr(rows_takeover, "throwaway_stack", with_stack)
     monkeypatch.setattr(rows_allocator, "allocator_stack", lambda: with_stack(alone_stack))
+    monkeypatch.setattr(rows_waiting, "allocator_stack", lambda: with_stack(alone_stack))
     monkeypatch.setattr(Effort, "size", lambda effort, whole, quick: min(whole, 5_000))
 
     def measure(group):
@@ -61,7 +64,7 @@ def measured(whole_stack, target, alone_stack, monkeypatch):
     return measure
 
 
-@pytest.mark.parametrize("group", ["sockets", "http", "rush", "backlog", "takeover"])
+@pytest.mark.parametrize("group", ["sockets", "http", "rush", "backlog", "takeover", "waiting"])
 def test_a_group_gives_its_rows_and_what_it_measured_is_lawful(measured, group):
     report = measured(group)
     assert sorted(row.name for row in report.rows) == sorted(GROUPS[group][1])

@@ -6,6 +6,7 @@ comes back in the list's order, each party whole, and what they do not take move
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import psycopg
@@ -22,6 +23,8 @@ from tests.browser.conftest import Tabs
 
 pytestmark = pytest.mark.browser
 
+EVENT = f"vespers-{os.getpid()}"
+"""Each process that runs tests has its own, for channels are the whole server's."""
 HOLD_SECONDS, OFFER_SECONDS = 12, 8
 """Long enough for four tabs to ask, and to be looked at, on a busy machine."""
 
@@ -37,8 +40,8 @@ def put_on_sale(urls: EngineUrls) -> None:
         plan = row_of_four()
         venue = save_venue(conn, "chapel", plan)
         terms = {"hold_ttl_seconds": HOLD_SECONDS, "offer_ttl_seconds": OFFER_SECONDS, "extensions_max": 0}
-        events.create_event(conn, "vespers", "Vespers", venue, plan, **terms)  # type: ignore[arg-type]
-        events.set_state(conn, "vespers", EventState.OPEN)
+        events.create_event(conn, EVENT, "Vespers", venue, plan, **terms)  # type: ignore[arg-type]
+        events.set_state(conn, EVENT, EventState.OPEN)
 
 
 @pytest.fixture
@@ -66,7 +69,7 @@ def at(browser: Browser, stack: Stack) -> Iterator[list[Tabs]]:
 
 def visitor(door: Tabs, quantity: int) -> Page:
     """A tab with a party of this size chosen, not asked for yet."""
-    page = door.open("/e/vespers")
+    page = door.open(f"/e/{EVENT}")
     page.get_by_role("button", name="Best available").click()
     word, times = ("Fewer", 1) if quantity == 1 else ("More", quantity - 2)
     for _ in range(times):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from store.venues.make import make
 from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
 from tests.browser.test_access import BROKEN, NAMELESS
@@ -85,10 +87,12 @@ def test_waiting_is_asked_for_together_with_the_seats(page: Page, fake: FakeGate
 
 def test_who_hears_at_once_that_nothing_is_left_can_wait(page: Page, fake: FakeGateway) -> None:
     wish_for(page, 2)
-    fake.forced = {"type": "not_queued", "reason": "none_left", "on_hold": 37, "held_until": None}
+    ends = int(time.time() * 1000) + 240_000
+    fake.forced = {"type": "not_queued", "reason": "none_left", "on_hold": 37, "held_until": ends}
     ask(page)
     notice = page.locator(".notice")
     expect(notice).to_contain_text("Nothing is left right now. 37 seats on hold: some may come back.")
+    expect(notice).to_contain_text("The first of these holds ends in 4 minutes.")
     page.get_by_role("button", name="Wait for it").click()
     expect(page.get_by_role("heading", name="Held for you")).to_be_visible()  # it came back meanwhile
 
@@ -241,3 +245,29 @@ def test_waiting_and_offers_fit_narrow_screens_and_have_names(tabs: Tabs, fake: 
     check()
     page.get_by_role("button", name="Give some back").click()
     check()
+
+
+class TestHall:
+    @pytest.fixture
+    def fake(self) -> FakeGateway:
+        return FakeGateway(make("hall", 60))
+
+    def test_places_of_a_full_area_are_waited_for(self, page: Page, fake: FakeGateway) -> None:
+        fake.free[0] = 0
+        fake.mark("s", [0])
+        expect(page.locator(".place").first).to_contain_text("none left: you would wait")
+        for _ in range(3):
+            page.get_by_role("button", name="More: Front standing, places").click()
+        page.get_by_role("button", name="Wait for 3 places").click()
+        place(page, "1 of 1")
+        expect(page.locator(".waiting")).to_contain_text("For 3 × Front standing")
+        assert asked(fake) == {"areas": {"pit": 3}, "waitlist": True}
+
+    def test_in_a_full_house_seats_or_places_are_waited_for(self, page: Page, fake: FakeGateway) -> None:
+        fake.free = [0] * len(fake.free)
+        sell_out(fake, 2)
+        expect(page.get_by_role("button", name="Wait for 2 seats")).to_be_visible()
+        page.get_by_role("button", name="More: Front standing, places").click()
+        page.get_by_role("button", name="Wait for 1 place").click()
+        place(page, "1 of 1")
+        assert asked(fake) == {"areas": {"pit": 1}, "waitlist": True}

@@ -27,7 +27,7 @@ def extended_and_parted(truth: Truth, seen: list[Seen]) -> None:
         row,
         fact((6, 0), "extended", GUS, '{"by_us":5000000}'),
         fact((6, 1), "released", GUS, '{"seats":[3],"areas":[[0,1]]}'),
-        fact((6, 2), "policy", None, '{"state":"open","holds_extended_us":700000}'),
+        fact((6, 2), "policy", None, '{"state":"open","seats_per_buyer_max":8,"holds_extended_us":700000}'),
     ]
     truth.batches += [Batch(5, 1, 50, "500-0", 1), Batch(6, 1, 60, "500-0", 3)]
     truth.cursor_batch_no, truth.cursor_arrival = 6, "500-0"

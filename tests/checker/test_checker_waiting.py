@@ -158,6 +158,17 @@ def test_nobody_is_put_on_the_list_who_could_be_served():
     assert "kim's request r1 (arrival 500-2, batch 5 position 3, waitlisted) waits though" in stories
 
 
+def test_who_wants_more_than_anybody_may_have_could_not_be_served():
+    def one_each(truth, seen):
+        rules = RULES.replace('"seats_per_buyer_max":2', '"seats_per_buyer_max":1')
+        replaced(truth, FIRST, input=ROWS[0].input.replace(RULES, rules))
+        replaced(truth, FIRST + 3, input='{"seats":["s3","s4"],"waitlist":true}')
+
+    stories = of_kind(judged(wait, one_each), "unexplained")
+    assert "was refused though s3, s4 were free" in stories
+    assert "waits though" not in stories
+
+
 def test_while_the_event_does_not_sell_nobody_could_be_served():
     def close(truth, seen):
         row = ROWS[0]._replace(batch_no=6, position=3, input=ROWS[0].input.replace('"open"', '"closed"'))

@@ -7,8 +7,8 @@ import random
 import psycopg
 import pytest
 
-from gateway.gate import AVAILABLE, HELD, HELD_BEYOND_NOW_US, NoneLeft, Seats
-from gateway.stock import STALE_MAX, WISHES_MAX
+from gateway.gate import HELD_BEYOND_NOW_US, NoneLeft, Seats
+from gateway.stock import AVAILABLE, HELD, STALE_MAX, WISHES_MAX
 from store import events
 from store.lookups import SeatMap
 from store.plan import Area, Category, Seat, Section, number
@@ -158,6 +158,8 @@ def test_counts_and_ends_are_those_of_the_map_after_any_changes():
         held = [no for no in range(8) if letters[no] == HELD]
         claimed = random.sample(free, min(len(free), random.randint(0, 3)))
         freed = random.sample(held, min(len(held), random.randint(0, 2)))
+        claimed += [no for no in held if no not in freed and random.random() < 0.2]  # extended
+        freed += [no for no in free if no not in claimed and random.random() < 0.2]  # taken and freed at once
         until = NOW + random.randint(1, 50)
         left.apply(Delta(batch_no, NOW, [(no, until) for no in claimed], freed, [], []))
         stock = left.stock
@@ -167,18 +169,22 @@ def test_counts_and_ends_are_those_of_the_map_after_any_changes():
             assert stock.free[kind] == sum(letters[no] == AVAILABLE for no in mine)
             assert stock.held[kind] == len(ends)
             if batch_no % 3 == 0:
-                assert stock.soonest([kind]) == min(ends, default=None)
+                assert stock._soonest([kind]) == min(ends, default=None)
 
 
 def test_what_is_remembered_has_bounds():
     left = seats("s" * 8)
+    longest = 0
     for batch_no in range(10 * STALE_MAX):
         left.apply(Delta(batch_no, NOW, [(0, FAR + batch_no)], [], [], [], places_held=[(0, FAR + batch_no)]))
-    assert len(left.stock._ends[left.stock._kind_of[0]]) <= STALE_MAX + 3
+        if batch_no in (0, 5 * STALE_MAX):
+            assert left.first_end_ms() == (FAR + batch_no) // 1000
+        longest = max(longest, len(left.stock._ends[left.stock._kind_of[0]] or ()))
+    assert STALE_MAX <= longest <= STALE_MAX + 3
     assert len(left.stock._area_ends[0]) == 1
     for quantity in range(WISHES_MAX + 10):
         left.none_left(Want(best=Best(quantity + 1)), NOW)
-    assert len(left.stock._wishes) == 10
+    assert len(left.stock._known) == 10
 
 
 # in a gateway

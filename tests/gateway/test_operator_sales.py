@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
+import msgspec
 import pytest
 import redis
 
 from gateway.problems import PROBLEM_TYPE
-from store.wire import stream_key
+from store.wire import HoldNews, decode_news, holds_channel, stream_key
 from store.words import OPERATORS_HOLDS
 from tests.gateway import test_operator_seats
 from tests.gateway.test_operator_seats import FLOOR, GUID, SAID
@@ -151,3 +153,23 @@ def test_categories_are_moved_while_the_event_is_a_draft(operator, conn):
         moved = operator("POST", "/categories", body)
         assert (moved.status, moved.json) == (200, {"category": names[-1], "seats": GUID[:2], "areas": []})
     assert [row["what"]["change"] for row in operator("GET", "/audit").json["audit"]] == ["recategorise"]
+
+
+def test_the_buyers_sockets_hear_what_is_left_of_an_order(operator, redis_url):
+    mine = f"ann-{os.getpid()}"  # channels are the whole server's
+    operator("POST", "/sales", SALE | {"seats": GUID[:2], "to": mine})
+    with redis.Redis.from_url(redis_url) as client:
+        listening = client.pubsub(ignore_subscribe_messages=True)
+        listening.subscribe(holds_channel("gig"))
+        listening.get_message(timeout=5)  # that it is subscribed
+        for part, state in ({"seats": GUID[:1]}, "paid"), ({}, "refunded"):
+            operator("POST", f"/orders/{ORDER}/return", SAID | part)
+            news = HoldNews("", "", b"")
+            while news.buyer != mine:
+                message = listening.get_message(timeout=10)
+                assert message is not None, "nothing was published"
+                news = decode_news(message["data"])
+            left = GUID[1:2] if part else []
+            told = {"type": "hold", "hold": ORDER, "state": state, "seats": left, "areas": {}}
+            assert (news.gateway, msgspec.json.decode(news.frame)) == ("", told)
+        listening.close()

@@ -321,3 +321,8 @@ def test_with_more_who_look_places_are_told_less_often(monkeypatch):
         looks.subscribe(f"b{number}", nothing)
     looks._due()
     assert looks._next_poll >= now + 10
+
+
+def test_long_looks_are_followed_by_long_rests():
+    assert waiters.rest_after(0.01) == waiters.LOOK_SECONDS_MIN
+    assert waiters.rest_after(1.0) == waiters.REST_TIMES

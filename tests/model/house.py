@@ -65,7 +65,8 @@ one_party = st.fixed_dictionaries(
         )
     },
 )
-waiting = (named | one_party | standing).map(lambda want: want | {"waitlist": True})
+wanted = st.builds(lambda seat: {"seats": [seat]}, st.sampled_from(["A-0", "A-0", "A-1", "B-0", "B-1"]))
+waiting = (wanted | wanted | one_party | standing).map(lambda want: want | {"waitlist": True})
 """What some other buyer's request never makes possible: so it is offered when something comes back, and only
 then. (Of several parties of one choice one may sit better once a seat less is free.)"""
 buyers = st.sampled_from(BUYERS)

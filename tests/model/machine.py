@@ -114,6 +114,25 @@ class OnSale(RuleBasedStateMachine):
         one = self.model.list[pick % len(self.model.list)]
         self._leave(one.buyer, one.request_id, way)
 
+    @precondition(
+        lambda self: self.model.on_list() and any(h.state == "active" for h in self.model.holds.values())
+    )
+    @rule(pick=picks, way=ways)
+    def gives_back_what_somebody_may_wait_for(self, pick: int, way: str) -> None:
+        """A hold with a seat that is waited for by name, if there is one."""
+        active = [hold_id for hold_id, hold in self.model.holds.items() if hold.state == "active"]
+        named = {seat for one in self.model.on_list() for seat in one.want.get("seats", ())}
+        wanted = [hold_id for hold_id in active if named & set(self.model.holds[hold_id].seats)] or active
+        hold_id = wanted[pick % len(wanted)]
+        self._change(self.model.holds[hold_id].buyer, "release", hold_id, way)
+
+    @rule(buyer=buyers, key=keys, want=waiting, way=ways, pick=picks)
+    def asks_for_what_somebody_has(self, buyer: str, key: str, want: Want, way: str, pick: int) -> None:
+        """And would wait for it."""
+        had = [seat for hold in self.model.holds.values() if hold.state == "active" for seat in hold.seats]
+        one = {"seats": [had[pick % len(had)]], "waitlist": True} if had else want
+        self._ask(buyer, key, one, way, again=False)
+
     @precondition(lambda self: self.model.list)
     @rule(buyer=buyers)
     def looks_at_the_list(self, buyer: str) -> None:

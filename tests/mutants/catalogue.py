@@ -12,6 +12,7 @@ from tests.mutants.guards import (
     allocator_truth,
     allocator_waiting,
     checker,
+    checker_told,
     gateway_bounds,
     gateway_gate,
     gateway_holders,
@@ -56,6 +57,7 @@ def all_mutants() -> list[Mutant]:
         *store_events.MUTANTS,
         *allocator_replay.MUTANTS,
         *checker.MUTANTS,
+        *checker_told.MUTANTS,
     ]
 
 

@@ -16,6 +16,7 @@ from allocator.announce import reload_seats
 from allocator.intake import Sorted
 from allocator.keys import Keys
 from allocator.memory import Overlay
+from allocator.ordered import Ordered
 from gateway.buyers.intake import Intake
 from gateway.buyers.pending import Pending
 from gateway.buyers.reask import Reask
@@ -205,6 +206,10 @@ FAULTS: dict[str, Fault] = {
         lambda: patch.dict(
             statements.STATEMENTS, {blocks.INSERT_FACT: ("tell nobody", lambda session, values: [])}
         ),
+    ),
+    "list order": Fault(
+        "who waits longest for something is offered it last",
+        _replace(Ordered, "first", property(lambda ordered: list(ordered)[-1])),
     ),
     "holder": Fault("anybody may pay or release a hold", _replace(statements, "_leave_active", _anybodys)),
     "pause": Fault(

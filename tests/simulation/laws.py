@@ -311,11 +311,14 @@ def counted(sale: OnSale) -> Counter[str]:
     counters: Counter[str] = Counter()
     for row in sale.database.rows["ledger"].values():
         counters[str(row.kind)] += row.kind != "request"
+        counters["left"] += row.outcome == "left"
+        counters["passed_over"] += row.kind == "offer" and '"passed_over":0' not in row.result
         if row.kind == "request":
             counters[str(row.outcome)] += 1
             counters["alert_invalid"] += row.result == '{"reason":"undecidable"}'
             counters["moved"] += '"moved":' in row.result
             counters["kept"] += '"kept":' in row.result
             counters["no_such_hold"] += row.result == NO_SUCH_HOLD
+            counters["waiting_bound"] += '"reason":"waiting"' in row.result
             counters["unreadable"] += row.result == '{"reason":"unreadable"}'
     return counters

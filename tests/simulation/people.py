@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import psycopg
+from msgspec import UNSET, json
 from msgspec.structs import replace
 
 from bench.evidence import Ask, HoldOp, Seen, read_frame
@@ -18,7 +19,7 @@ from store.plan import Plan
 from store.wire import canonical_want
 from store.words import Best, Choice, EventState, HoldKind, HoldState, Want
 from tests.simulation.gateways import EVENT, Gateway
-from tests.simulation.postgres import ONE, Database
+from tests.simulation.postgres import ONE, Database, FactRow
 from tests.simulation.statements import AsyncConnection, Connection, run_at_once
 from tests.simulation.stream import Stream
 from tests.simulation.world import Host, Process, World
@@ -238,9 +239,12 @@ class People:
         request_id = f"r{self.requests}"
         client = Client(self, buyer, gateway)
         self.clients.append(client)
-        want = canonical_want(self._moved(buyer, self._want()))
-        world.note(buyer, f"asks {request_id} for {want.decode()} at {gateway.name}")
-        client.ask(request_id, want)
+        want = self._moved(buyer, self._want())
+        if self.world.chance(0.3 if want.move is UNSET else 0.02):
+            want = replace(want, waitlist=True)
+        text = canonical_want(want)
+        world.note(buyer, f"asks {request_id} for {text.decode()} at {gateway.name}")
+        client.ask(request_id, text)
 
     def _repeat(self, other: Client, gateway: Gateway, *, other_content: bool) -> None:
         """The same key once more, somewhere: a reload of the page, or a mistake."""
@@ -344,6 +348,51 @@ class People:
             numbers = {guid: number for number, guid in enumerate(self.guids)}
             return (await hold_parts.release_some(own, 1, hold_id, buyer, numbers, *given[1:])).state
         return await (holds.confirm if op.op == "confirm" else holds.release)(own, 1, hold_id, buyer)
+
+    # --- who waits ---
+
+    def wait_for_offers(self, process: Process) -> None:
+        """Does with what is offered what holders do; now and then somebody leaves the list."""
+        random = self.world.random
+        longest = random.choice((0.02, 0.3, 2.0))
+        known: set[int] = set()
+        while not self.world.calm:
+            process.sleep(random.uniform(0.001, longest))
+            for wait_id, row in list(self.database.rows["waiting"].items()):
+                if row.state == "offered" and wait_id not in known:
+                    known.add(wait_id)
+                    offer = self.database.rows["ledger"][row.hold_id >> 16, row.hold_id & 65535]
+                    mine = [client for client in self.clients if client.buyer == row.buyer]
+                    self.has_hold(random.choice(mine), json.decode(offer.result.encode()))
+            waits = self.who_waits()
+            if waits and self.world.chance(0.15):
+                self.leave_list(process, random.choice(waits))
+
+    def who_waits(self) -> list[int]:
+        rows = self.database.rows["waiting"].items()
+        return [wait_id for wait_id, row in rows if row.state == "waiting"]
+
+    def leave_list(self, process: Process, wait_id: int) -> None:
+        """As a buyer does: a conditional write, and the fact in the same transaction."""
+        try:
+            with Connection(self.database.connect(process)) as connection:
+                session = connection.session
+                session.step("leave the list")
+                session.lock("waiting", wait_id)
+                row = session.get("waiting", wait_id)
+                if row.state != "waiting":
+                    self.world.counters["left_too_late"] += 1
+                    return
+                session.put("waiting", wait_id, row._replace(state="left"))
+                session.step("tell the allocator")
+                body = f'{{"wait":"{wait_id}"}}'
+                session.insert("fact", self.database.next_fact(), FactRow("left", None, body))
+                connection.commit()
+        except psycopg.OperationalError as error:
+            self.world.note(process.name, f"does not know whether {wait_id} left: {error}")
+            return
+        if self.world.chance(0.8):
+            self.stream.poke()
 
     # --- operators ---
 

@@ -114,7 +114,9 @@ class OnSale:
         self.layout = layout_of(random.randint(2, 5), random.randint(6, 8), random.randint(0, 2))
         event = EventRow("open", None, random.choice((2, 5, 8)), random.choice((2, 4, 9)))
         event = event._replace(
-            extensions_max=random.choice((0, 1, 3)), extension_seconds=random.choice((1, 4))
+            extensions_max=random.choice((0, 1, 3)),
+            extension_seconds=random.choice((1, 4)),
+            offer_ttl_seconds=random.choice((1, 3, 6)),
         )
         event = event._replace(limits=limits_of(seed, event.seats_per_buyer_max))
         self.database = Database(world, self.layout.plan, event)
@@ -159,6 +161,7 @@ class OnSale:
             house.start_gateway()
         world.after(1.0, self.people.come)
         Host(world, "operator").start("operator", self.people.operate)
+        Host(world, "waiters").start("waiters", self.people.wait_for_offers)
         if random.random() < 0.5:
             Host(world, "box office").start("box office", self.people.manage_seats)
         if self._focus is None:
@@ -192,9 +195,11 @@ class OnSale:
 
     def _resume(self, process: Process) -> None:
         """Opens the event again, also when a pause was on its way; and somebody who believes to own the
-        event though it does not learns it at its next batch."""
+        event though it does not learns it at its next batch. Whoever still waits goes home."""
         while True:
             self.stream.poke()
+            for wait_id in self.people.who_waits():
+                self.people.leave_list(process, wait_id)
             for _ in range(8):
                 self._open_again(process)
                 process.sleep(1.0)

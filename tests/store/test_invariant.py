@@ -22,7 +22,9 @@ def conn(database_url):
 
 
 def make(conn):
-    """Held: 3, 4 and two places; sold: 5 and three; blocked: 7 and four; released: 8."""
+    """Held: 3, 4 and two places, an offer to who waited; sold: 5 and three; blocked: 7 and four; released: 8;
+    somebody waits on.
+    """
     number = events.create_event(conn, "gig", "The gig", save_venue(conn, "arena", PLAN), PLAN)
     events.set_state(conn, "gig", EventState.OPEN)
     hold(conn, number)
@@ -32,6 +34,11 @@ def make(conn):
     change(conn, holds.release, number, hold_id=OVER)
     said = audit.said("Olga", "house seats")
     blocks.block(conn, number, PLAN, [PLAN.seats[7].guid], {PLAN.areas[0].guid: 4}, said)
+    conn.execute(
+        "INSERT INTO waiting SELECT event_id, 1, buyer, request_id, 'offered', hold_id FROM hold"
+        " WHERE event_id = %s AND hold_id = %s", (number, HOLD),
+    )  # fmt: skip
+    conn.execute("INSERT INTO waiting VALUES (%s, 2, 'bob', 'r', 'waiting', NULL)", (number,))
     return number
 
 
@@ -82,6 +89,12 @@ WRONG = {
     "less than nothing blocked": (
         "ALTER TABLE area DROP CONSTRAINT area_counts_not_negative; UPDATE area SET blocked = -1",
         {("area", 0)},
+    ),
+    "an offer that is no hold": ("UPDATE waiting SET hold_id = 4711 WHERE wait_id = 1", {("waiting", 1)}),
+    "an offer to somebody else": ("UPDATE waiting SET buyer = 'eve' WHERE wait_id = 1", {("waiting", 1)}),
+    "an offer for another request": (
+        "UPDATE waiting SET request_id = 'other' WHERE wait_id = 1",
+        {("waiting", 1)},
     ),
     "a seat too few": ("DELETE FROM seat WHERE seat_no = 99", {("plan", 100)}),
     "a seat the plan has not": ("INSERT INTO seat VALUES (1, 100, 'available', NULL)", {("plan", 100)}),

@@ -158,8 +158,6 @@ MUTANTS: list[Mutant] = [
         "who lacked a seat or a place is tried when it comes free",
         "    def _wake_all(self, lack: int) -> None:\n",
         "    def _wake_all(self, lack: int) -> None:\n        return\n",
-        f"{WAITING}::test_any_crowd_is_offered_what_the_plain_reference_offers_it",
-        f"{WAITING}::test_seats_given_back_of_a_hold_and_seats_put_on_sale_again_are_offered",
         f"{WAITING}::test_one_freed_seat_is_no_reason_to_look_at_everybody_who_waits",
     ),
     waiting(

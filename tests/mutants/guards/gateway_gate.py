@@ -58,27 +58,15 @@ GATE = [
     gate(
         Kind.GATE,
         "a seat freed and taken in one batch is held",
-        """        for no in delta.freed:
-            self._turn(no, AVAILABLE)
-        for no in delta.sold:
-            self._turn(no, SOLD)
-        for no in delta.blocked:
-            self._turn(no, BLOCKED)
-        for no, until in delta.held:
-            self._turn(no, HELD)
-            held_until[no] = until
-            stock.holds_until(no, until)
+        """        stock.turn(delta.freed, AVAILABLE)
+        stock.turn(delta.sold, SOLD)
+        stock.turn(delta.blocked, BLOCKED)
+        stock.hold(delta.held)
 """,
-        """        for no, until in delta.held:
-            self._turn(no, HELD)
-            held_until[no] = until
-            stock.holds_until(no, until)
-        for no in delta.freed:
-            self._turn(no, AVAILABLE)
-        for no in delta.sold:
-            self._turn(no, SOLD)
-        for no in delta.blocked:
-            self._turn(no, BLOCKED)
+        """        stock.hold(delta.held)
+        stock.turn(delta.freed, AVAILABLE)
+        stock.turn(delta.sold, SOLD)
+        stock.turn(delta.blocked, BLOCKED)
 """,
         f"{GATE_TEST}::test_a_batch_changes_the_map_in_its_own_order",
     ),

@@ -15,7 +15,7 @@ BOUNDS = f"{TEST}::test_what_is_remembered_has_bounds"
 KEPT = f"{TEST}::test_accessible_places_are_counted_for_who_asks_for_them_only"
 FORGOTTEN = f"{TEST}::test_a_hold_of_places_is_forgotten_once_a_batch_after_its_end_was_decided"
 BEYOND = "\n                if end is None or end > now_us + HELD_BEYOND_NOW_US:"
-SEATS_END = "end = self.stock.soonest(kinds)" + BEYOND
+SEATS_END = "end = left.soonest" + BEYOND
 PLACES_END = "end = self.stock.soonest_place(area)" + BEYOND
 gate = In("gateway/gate.py")
 stock = In("gateway/stock.py")
@@ -29,8 +29,8 @@ NONE_LEFT: list[Mutant] = [
     gate(
         Kind.GATE,
         "who describes what is free is queued",
-        "            if not self.stock.any_free(kinds):\n",
-        "            if kinds:\n",
+        "            if left is not None and not left.free:\n",
+        "            if left is not None:\n",
         FREE,
     ),
     gate(
@@ -43,7 +43,7 @@ NONE_LEFT: list[Mutant] = [
     gate(
         Kind.GATE,
         "who describes what the plan has not is queued",
-        "        if () in parties or -1 in areas:\n            return None\n",
+        "        if None in parties or -1 in areas:\n            return None\n",
         "        areas = [area for area in areas if area >= 0]\n",
         UNKNOWN,
     ),
@@ -93,39 +93,38 @@ NONE_LEFT: list[Mutant] = [
     ],
     stock(
         Kind.GATE,
-        "a hold that ended or ends later is not the first to end",
-        "            if self._is_true(ends[0]):\n",
-        "            if ends[0]:\n",
-        COUNTS,
-    ),
-    stock(
-        Kind.GATE,
         "an end counts for a seat that is held",
-        "return self._letters[no] == self._held and self._held_until[no]",
-        "return self._held_until[no]",
+        "            if self.letters[no] == HELD and self.held_until[no]",
+        "            if self.held_until[no]",
         COUNTS,
     ),
     stock(
         Kind.GATE,
         "an end counts until another one is known",
-        " and self._held_until[no] == entry >> SEAT_BITS",
+        " and self.held_until[no] == ends[0] >> SEAT_BITS",
         "",
         COUNTS,
     ),
     stock(
         Kind.GATE,
-        "free seats are counted as they turn",
-        "        self.free[kind] += (new == available) - (old == available)\n",
-        "        self.free[kind] += new == available\n",
-        COUNTS,
+        "what is left is looked at again after a change",
+        "        if known is None or known[0] != self._changes:\n",
+        "        if known is None:\n",
+        f"{TEST}::test_what_a_batch_frees_holds_extends_or_sells_is_counted_at_once",
     ),
-    stock(
-        Kind.GATE,
-        "held seats are counted as they turn",
-        "        self.held[kind] += (new == self._held) - (old == self._held)\n",
-        "        self.held[kind] += new == self._held\n",
-        COUNTS,
-    ),
+    *[
+        stock(Kind.GATE, f"{what} are counted as they turn", old, new, COUNTS)
+        for what, old, new in (
+            ("seats that come free", " - (old == AVAILABLE)\n            held", "\n            held"),
+            ("held seats that end", "            held[kind] -= old == HELD\n", ""),
+            ("free seats that are held", "            free[kind] -= old == AVAILABLE\n", ""),
+            (
+                "seats that are held",
+                "            held[kind] += old != HELD\n",
+                "            held[kind] += 1\n",
+            ),
+        )
+    ],
     stock(
         Kind.GATE,
         "a hold of places is known until a batch came after its end",
@@ -136,14 +135,14 @@ NONE_LEFT: list[Mutant] = [
     stock(
         Kind.BOUND,
         "ends that are no longer true are swept out",
-        "        if len(ends) > 2 * self.held[kind] + STALE_MAX:\n",
-        "        if len(ends) > 1 << 40:\n",
+        "                if len(ends) > 2 * held[kind] + STALE_MAX:\n",
+        "                if len(ends) > 1 << 40:\n",
         BOUNDS,
     ),
     stock(
         Kind.BOUND,
         "descriptions that are remembered have a bound",
-        "            if len(self._wishes) >= WISHES_MAX:\n                self._wishes.clear()\n",
+        "            if len(self._known) >= WISHES_MAX:\n                self._known.clear()\n",
         "",
         BOUNDS,
     ),
@@ -184,6 +183,13 @@ WAITING: list[Mutant] = [
         "max(EVERY_SECONDS, len(self._looks) / TOLD_PER_SECOND_MAX)",
         "EVERY_SECONDS",
         f"{WAITERS}::test_with_more_who_look_places_are_told_less_often",
+    ),
+    waiters(
+        Kind.BOUND,
+        "looks at a long waiting list leave Postgres time for others",
+        "max(LOOK_SECONDS_MIN, REST_TIMES * look_seconds)",
+        "LOOK_SECONDS_MIN",
+        f"{WAITERS}::test_long_looks_are_followed_by_long_rests",
     ),
     waiters(
         Kind.DEDUPE,

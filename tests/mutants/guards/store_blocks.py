@@ -244,6 +244,13 @@ STORE: list[Mutant] = [
     ),
     invariant(
         Kind.CHECKER,
+        "an offer that is not its buyer's hold does not add up",
+        " WHERE (hold.buyer, hold.request_id) IS DISTINCT FROM (waiting.buyer, waiting.request_id)\n",
+        " WHERE hold.buyer IS NULL\n",
+        TOLD,
+    ),
+    invariant(
+        Kind.CHECKER,
         "a seat whose state is not its hold's does not add up",
         "       AND seat.state IS DISTINCT FROM CASE",
         "       AND seat.state IS NULL AND seat.state = CASE",
@@ -368,7 +375,7 @@ ALLOCATOR: list[Mutant] = [
     gate(
         Kind.GATE,
         "a blocked seat is gone at the gate",
-        "        for no in delta.blocked:\n            self._turn(no, BLOCKED)\n",
+        "        stock.turn(delta.blocked, BLOCKED)\n",
         "",
         "tests/gateway/test_gate.py::test_a_batch_shows_what_an_operator_blocked_and_unblocked",
     ),

@@ -2,7 +2,6 @@
 // resumed, and asked again under its own id if nobody knows it. What an answer means for the choice and
 // which words it gets is here too.
 
-import { wantOf } from "./choice.js";
 import { groupsNear, offersOfGroups, offersWhenSoldOut } from "./offers.js";
 import { seatLabel } from "./plan.js";
 import * as words from "./words.js";
@@ -27,8 +26,8 @@ export class Asking {
     this.sale.state.asked = requests.map((request) => ({ ...request, stage: "asking", sent_ms: 0 }));
   }
 
-  /** Asks for what is chosen, or for what was offered. */
-  ask(want = wantOf(this.sale.state.choice, this.sale.state.venue)) {
+  /** Asks for this, unless nothing is wanted or something is asked for already. @param {any} want */
+  ask(want) {
     const { sale } = this;
     if (!want || sale.state.asked.length) return;
     want = this.#moving(want);
@@ -133,10 +132,10 @@ export class Asking {
     return hold ? words.keptAsItWas(notice, this.sale.orders.names(hold)) : notice;
   }
 
-  refusedAtTheGate({ id, taken, reason, on_hold = 0 }) {
+  refusedAtTheGate({ id, taken, reason, on_hold = 0, held_until = null }) {
     const request = this.#answered(id);
     if (request && reason === "none_left") {
-      const { venue, held_until } = this.sale.state;
+      const { venue } = this.sale.state;
       const left_ms = held_until === null ? null : held_until - this.sale.clock.now();
       this.sale.tell(waitable(words.noneLeft(request.want, venue, on_hold, left_ms), request.want));
     } else if (request) {

@@ -114,6 +114,7 @@ export class Orders {
       ttl_ms: (event.offer_ttl_seconds ?? event.hold_ttl_seconds) * 1000, want, extensions_left,
     });
     hold.offered = { id, want };
+    this.sale.state.moving = ""; // an offer goes before looking for other seats
     this.#add(hold);
     const notice = words.offered(this.names(hold));
     this.sale.tell({ ...notice, seats: hold.seats });

@@ -2,7 +2,7 @@
 // actions; they decide nothing.
 
 import { Asking } from "./asking.js";
-import { emptyChoice, quantityOf } from "./choice.js";
+import { emptyChoice, quantityOf, wantOf } from "./choice.js";
 import { ServerClock } from "./clock.js";
 import { patientFetch } from "./fetching.js";
 import { sizeOf } from "./holds.js";
@@ -240,11 +240,21 @@ export class Sale {
     this.choose({ mode: "map", picked });
   }
 
-  /** How many places of an area can be wanted now: what is free, and what the buyer may have. @param {number} area */
+  /** How many places of an area can be wanted now: what is free (of a full one, to wait for), and what the buyer may have. @param {number} area */
   placesMost(area) {
-    const { choice, places } = this.state;
+    const { choice } = this.state;
     const room = this.allowance - quantityOf({ ...choice, mode: "map" });
-    return Math.max(0, Math.min(places[area] ?? 0, (choice.places[area] ?? 0) + room));
+    return Math.max(0, Math.min(this.#placesToWant(area), (choice.places[area] ?? 0) + room));
+  }
+
+  #placesToWant(area) {
+    return this.state.places[area] || (this.orders.moving ? 0 : Infinity);
+  }
+
+  /** Whether what is chosen can only be waited for: places of a full area are in it. */
+  get onlyToWait() {
+    const { choice, places } = this.state;
+    return choice.mode === "map" && Object.entries(choice.places).some(([area, n]) => n > 0 && !places[area]);
   }
 
   /** Wants so many places of an area, within its bounds. @param {number} area @param {number} quantity */
@@ -252,7 +262,7 @@ export class Sale {
     if (!this.#choosable) return;
     const { choice, event } = this.state;
     const most = this.placesMost(area);
-    if (quantity > most && most < this.state.places[area]) this.tell(words.limitReached(event.seats_per_buyer_max));
+    if (quantity > most && most < this.#placesToWant(area)) this.tell(words.limitReached(event.seats_per_buyer_max));
     const within = Math.min(Math.max(quantity, 0), most);
     if (within === (choice.places[area] ?? 0)) return;
     this.choose({ mode: "map", places: { ...choice.places, [area]: within } });
@@ -260,7 +270,9 @@ export class Sale {
 
   /** Asks for what is chosen. */
   ask() {
-    this.asking.ask();
+    const want = wantOf(this.state.choice, this.state.venue);
+    if (want && this.onlyToWait) this.wait(want);
+    else this.asking.ask(want);
   }
 
   /** Asks for what was offered instead. @param {import("./offers.js").Offer} offer */
@@ -277,9 +289,11 @@ export class Sale {
     this.asking.ask({ ...rest, waitlist: true });
   }
 
-  /** Looks for other seats instead of a hold's; the hold stays until others are had. @param {string} hold */
+  /** Looks for other seats instead of a hold's; the hold stays until others are had. @param {import("./holds.js").Hold} hold */
   move(hold) {
-    this.touch({ moving: hold, notice: null, choice: { ...this.state.choice, picked: [], places: {} } });
+    const { choice } = this.state;
+    const best = { ...choice.best, quantity: hold.seats.length || choice.best.quantity };
+    this.touch({ moving: hold.id, notice: null, choice: { ...choice, best, picked: [], places: {} } });
   }
 
   /** Shows a notice and says it. @param {import("./words.js").Notice} notice */

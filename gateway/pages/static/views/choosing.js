@@ -91,13 +91,12 @@ function offerOf({ state }) {
 }
 
 function TheButton({ sale }) {
-  const { event, venue, choice, notice } = sale.state;
+  const { venue, choice, notice } = sale.state;
   const { quantity, possible, cost, from } = offerOf(sale);
   const full = sale.allowance === 0;
   const over = quantity > sale.allowance;
   const standing = choice.mode === "map" && !choice.picked.length && quantity > 0;
   const what = counted(quantity, standing ? "place" : "seat");
-  const most = event.seats_per_buyer_max;
   const offered = notice?.offers?.length > 0;
   const hopeless = choice.mode === "best" && !possible && !over && !full;
   const verb = sale.orders.moving ? "Hold instead:" : "Hold";
@@ -105,14 +104,23 @@ function TheButton({ sale }) {
     <p class="total"><span>${quantity && possible ? what : choice.mode === "best" && !full ? "Not enough free with these wishes" : "Nothing chosen yet"}</span>
       ${quantity > 0 && possible && html`<b class="money">${from ? "from " : ""}${price(cost, venue.currency)}</b>`}</p>
     ${hopeless && html`<${WaitForThem} sale=${sale} want=${wantOf(choice, venue)} label=${`Wait for ${what}`} />`}
-    ${!hopeless && !sale.orders.moving && html`<label class="check wait-check"><input type="checkbox" checked=${choice.wait}
+    ${!hopeless && !sale.orders.moving && !sale.onlyToWait && html`<label class="check wait-check"><input type="checkbox" checked=${choice.wait}
       onChange=${() => sale.choose({ wait: !choice.wait }, notice)} /> <span>If that cannot be had, wait for it</span></label>`}
     ${quantity > 0 && possible && html`<${Added} venue=${venue} choice=${choice} />`}
     <div class=${`thumb ${possible && !over && !offered ? "ready" : ""}`}><button type="submit" class="button main" disabled=${!possible || over}>
-      ${!quantity || !possible ? "Hold seats" : `${verb} ${what} · ${from ? "from " : ""}${price(cost, venue.currency)}`}
+      ${!quantity || !possible ? "Hold seats" : sale.onlyToWait ? `Wait for ${what}` : `${verb} ${what} · ${from ? "from " : ""}${price(cost, venue.currency)}`}
     </button></div>
-    <p class="quiet-text">${full ? `You have all ${most} you can have here.` : over ? `You can have ${sale.allowance} more here.` : `Yours for ${spoken(event.hold_ttl_seconds)} while you buy. Up to ${most} each.`}</p>
+    <p class="quiet-text">${termsOf(sale, over)}</p>
   </div>`;
+}
+
+function termsOf({ state, orders, allowance, onlyToWait }, over) {
+  const { seats_per_buyer_max: most, hold_ttl_seconds } = state.event;
+  if (allowance === 0) return `You have all ${most} you can have here.`;
+  if (over) return `You can have ${allowance} more here.`;
+  if (onlyToWait) return "Nothing is left there now. What comes back is offered in the order of the list.";
+  if (orders.moving) return "The time you have left stays the same.";
+  return `Yours for ${spoken(hold_ttl_seconds)} while you buy. Up to ${most} each.`;
 }
 
 /** The way to the waiting list, with what is known of its chances. @param {{sale: Sale, want: any, label: string}} props */

@@ -82,7 +82,7 @@ function Others({ sale, hold, some }) {
   const several = sizeOf(hold) > 1;
   const sells = sale.state.event.state === "open" || sale.state.event.state === "paused";
   return html`<div class="others">
-    ${sells && html`<button type="button" class="button quiet small" disabled=${busy} onClick=${() => sale.move(hold.id)}>Change seats</button>`}
+    ${sells && html`<button type="button" class="button quiet small" disabled=${busy} onClick=${() => sale.move(hold)}>Change seats</button>`}
     ${several && html`<button type="button" class="button quiet small" disabled=${busy} onClick=${some}>Give some back</button>`}
     <button type="button" class="button quiet small" disabled=${busy} onClick=${() => sale.orders.act(hold, "release")}>
       ${hold.wish === "release" ? "Giving back…" : hold.offered ? "No, thank you" : several ? "Give all back" : "Give back"}</button>

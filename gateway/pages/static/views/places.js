@@ -10,7 +10,7 @@ export function Places({ sale, index }) {
   const area = venue.areas[index];
   const free = places[index] ?? 0;
   return html`<div class="place">
-    <span><b>${area.name}</b> <small>${free ? `${free.toLocaleString("en")} left` : "none left"} ·
+    <span><b>${area.name}</b> <small>${free ? `${free.toLocaleString("en")} left` : "none left: you would wait"} ·
       ${" "}${price(venue.categories[area.category].total_minor, venue.currency)}</small></span>
     <${Stepper} label=${`${area.name}, places`} value=${choice.places[index] ?? 0} least=${0} most=${sale.placesMost(index)}
       set=${(quantity) => sale.want(index, quantity)} />
