@@ -107,6 +107,9 @@ def choose(memory: Memory, option: Option, left: int | Allowance) -> Chosen | Re
         if left.by_category:
             room = Room(memory.layout, left.by_category)
             category = room.spend(option.seats, option.areas)
+            for party in option.parties:
+                if category is None:
+                    category = room.barred(party.mask, party.quantity)
             if category is not None:
                 return _over_a_category(memory, category)
     for area, quantity in option.areas:

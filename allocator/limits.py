@@ -96,6 +96,14 @@ class Room:
                 mask &= ~masks.get(plan.categories[category].name, 0)
         return mask
 
+    def barred(self, mask: int, quantity: int) -> int | None:
+        """Where no category of these blocks has room for a party of that size, that of the best block."""
+        if self.narrowed(mask, quantity):
+            return None
+        layout = self._layout
+        first, _ = layout.block_slots[(mask & -mask).bit_length() - 1]
+        return layout.plan.seats[layout.seat_at[first]].category
+
     def lacking(self, seats: Iterable[int], quantity: int) -> int | None:
         """The category of the first of these seats that has not room for so many, or None."""
         for seat in seats:

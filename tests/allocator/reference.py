@@ -346,6 +346,10 @@ class Reference:
             return self._over_category(lacking[0])
         else:
             room = Room(self, buyer, named, areas)
+            for best in choice.parties:
+                described = [self.plan.blocks[block].category for block in self.ladder.described(best)]
+                if all(room.of(category) < best.quantity for category in described):
+                    return self._over_category(described[0])
         if not choice.up_to:
             for area, places in areas.items():
                 if self.places_free(area) < places:

@@ -111,8 +111,17 @@ def test_where_nothing_is_left_even_without_the_limit_it_is_sold_out():
     assert sale.answer("ann", best(3)) == ("sold_out", {"reason": "none_together", "largest": 2})
     sale.answer("bob", seats("A-1"))
     sale.answer("eve", seats("A-2"))
-    assert sale.answer("ann", best(2, category="Gold"))[1] == {"reason": "none_together", "largest": 0}
+    assert sale.answer("ann", best(1, category="Gold"))[1] == {"reason": "none_together", "largest": 0}
     assert sale.answer("ann", Want(best=Best(2, category="Gold"), up_to=True))[0] == "sold_out"
+
+
+def test_who_could_never_be_seated_is_told_the_limit_and_does_not_wait():
+    sale = Sale(plan_of(rows=2, seats_a_row=2, standing=0), limits={"Gold": 1})
+    sale.answer("bob", seats("A-1"))
+    sale.answer("eve", seats("A-2"))
+    told = {"reason": "limit", "limit": 1, "category": "Gold"}
+    assert sale.answer("ann", Want(best=Best(2, category="Gold"), waitlist=True)) == ("limit_reached", told)
+    assert sale.answer("ann", Want(best=Best(1, category="Gold"), waitlist=True))[0] == "waitlisted"
 
 
 def test_several_parties_and_named_seats_share_the_room(sale):

@@ -185,6 +185,18 @@ def decision(outcome: str, **result: Any) -> dict[str, Any]:
     [
         (decision("sold_out"), "Not enough places are left."),
         (decision("limit_reached"), "That would be more than 8 seats."),
+        (
+            decision("limit_reached", reason="limit", limit=2, category="Gold"),
+            "That would be more than 2 seats of Gold.",
+        ),
+        (
+            decision("limit_reached", reason="limit", limit=0, category="Gold"),
+            "Gold cannot be bought here.",
+        ),
+        (
+            decision("limit_reached", reason="tour_limit", limit=4, elsewhere=3),
+            "You have 3 on other dates of this tour.",
+        ),
         (decision("closed"), "The sale was not open when your request arrived."),
         (decision("conflict"), "This was asked before, for other seats."),
         (decision("invalid"), "We could not read this choice."),

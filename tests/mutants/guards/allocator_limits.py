@@ -49,6 +49,13 @@ CATEGORIES = [
     ),
     limits(
         Kind.BOUND,
+        "who could never be seated does not wait",
+        "        if self.narrowed(mask, quantity):\n            return None\n",
+        "        if mask:\n            return None\n",
+        f"{LIMITS}::test_who_could_never_be_seated_is_told_the_limit_and_does_not_wait",
+    ),
+    limits(
+        Kind.BOUND,
         "who takes what there is gets no more seats than their category's limit",
         "if len(fitting) < most and self.lacking((seat,), 1) is None:",
         "if len(fitting) < most:",
