@@ -19,6 +19,8 @@ class _Course(NamedTuple):
     """What a hold was, by the ledger."""
 
     first_end_ms: int
+    pauses_before: int
+    """How many pauses were over when it was given."""
     extended_ms: list[int]
     """By how much all extensions so far, after each."""
     contents: list[Contents]
@@ -41,7 +43,9 @@ def check_holders(seen: Sequence[Seen], truth: Truth, walk: Walk) -> Iterator[Fi
 def _end(
     buyer: str, op: HoldOp, answer: HoldAnswer, course: _Course, paused_ms: list[float]
 ) -> Iterator[Finding]:
-    possible = [course.first_end_ms + longer + lost for longer in course.extended_ms for lost in paused_ms]
+    before = course.pauses_before
+    since = [lost - paused_ms[before] for lost in paused_ms[before:]]
+    possible = [course.first_end_ms + longer + lost for longer in course.extended_ms for lost in since]
     if not any(abs(answer.expires_at - end) <= ROUNDING_MS * len(paused_ms) for end in possible):
         story = f"{buyer} was told by {op.op} that hold {op.hold} ends at {answer.expires_at} ms"
         ends = ", ".join(f"{end:.0f}" for end in possible)
@@ -62,8 +66,10 @@ def _courses(truth: Truth, walk: Walk) -> tuple[list[float], dict[int, _Course]]
     """(milliseconds of all pauses so far, after each; how each hold went)"""
     paused_ms, extended_ms = [0.0], defaultdict[int, list[int]](lambda: [0])
     parts: dict[int, list[LedgerRow]] = defaultdict(list)
+    pauses_before: dict[tuple[int, int], int] = {}
     for row in truth.ledger:
         if row.kind != "fact":
+            pauses_before[row.at] = len(paused_ms) - 1
             continue
         named = read_json(row.input)
         body, hold = named.get("body"), int(named.get("hold") or 0)
@@ -79,7 +85,8 @@ def _courses(truth: Truth, walk: Walk) -> tuple[list[float], dict[int, _Course]]
         contents = [_contents_of(given.get("seats", ()), given.get("areas", {}))]
         for row in parts[hold]:
             contents.append(_without(contents[-1], row, truth))
-        courses[hold] = _Course(int(given.get("expires_at", 0)), extended_ms[hold], contents)
+        first_end_ms = int(given.get("expires_at", 0))
+        courses[hold] = _Course(first_end_ms, pauses_before[life.row.at], extended_ms[hold], contents)
     return paused_ms, courses
 
 

@@ -46,6 +46,23 @@ def test_a_hold_that_went_as_its_holder_was_told_is_judged_clean():
     assert judged(extended_and_parted) == []
 
 
+def paused_before_it_was_given(truth: Truth, seen: list[Seen]) -> None:
+    early = truth.ledger[-1].input.replace("700000", "300000")
+    truth.ledger.insert(-4, truth.ledger[-1]._replace(batch_no=4, position=2, input=early))
+    truth.batches[3] = truth.batches[3]._replace(rows=3)
+
+
+def test_a_pause_from_before_a_hold_was_given_gives_it_no_time():
+    assert judged(extended_and_parted, paused_before_it_was_given) == []
+
+    def counts_it(truth: Truth, seen: list[Seen]) -> None:
+        of_buyer(seen, "gus").hold_ops[0].answer = HoldAnswer(6300)
+
+    assert "ends at 6300" in of_kind(
+        judged(extended_and_parted, paused_before_it_was_given, counts_it), "unexplained"
+    )
+
+
 def ends_later(ops: list[HoldOp]) -> None:
     ops[0].answer = HoldAnswer(11_000)
 

@@ -21,6 +21,13 @@ MUTANTS: list[Mutant] = [
     ),
     holders(
         Kind.CHECKER,
+        "a pause before a hold was given gives it no time",
+        "    since = [lost - paused_ms[before] for lost in paused_ms[before:]]\n",
+        "    since = paused_ms\n",
+        f"{HOLDERS}::test_a_pause_from_before_a_hold_was_given_gives_it_no_time",
+    ),
+    holders(
+        Kind.CHECKER,
         "the checker sees a hold told to have what it never had",
         "    if told not in course.contents:\n",
         "    if False:\n",
