@@ -68,8 +68,8 @@ def _courses(truth: Truth, walk: Walk) -> tuple[list[float], dict[int, _Course]]
     parts: dict[int, list[LedgerRow]] = defaultdict(list)
     pauses_before: dict[tuple[int, int], int] = {}
     for row in truth.ledger:
+        pauses_before[row.at] = len(paused_ms) - 1
         if row.kind != "fact":
-            pauses_before[row.at] = len(paused_ms) - 1
             continue
         named = read_json(row.input)
         body, hold = named.get("body"), int(named.get("hold") or 0)

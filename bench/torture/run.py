@@ -54,6 +54,7 @@ class Result(Struct):
     doubled: int = 0
     reordered: int = 0
     foreign_hold: int = 0
+    over_limit: int = 0
     inconsistent: int = 0
     unexplained: int = 0
     replay: int = 0

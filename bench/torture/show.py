@@ -19,6 +19,7 @@ LINES = (
     ("reordered", "decided out of arrival order"),
     ("unexplained", "seen by somebody, and not in ledger and tables"),
     ("foreign_hold", "somebody else's hold shown or changed"),
+    ("over_limit", "more for one buyer than the rules allow"),
     ("inconsistent", "tables that contradict each other"),
     ("replay", "decided again from the ledger: another answer"),
     ("other", "no answer, no progress, an alert, died by itself"),

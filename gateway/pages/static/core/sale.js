@@ -2,36 +2,17 @@
 // actions; they decide nothing.
 
 import { Asking } from "./asking.js";
-import { emptyChoice, quantityOf, wantOf } from "./choice.js";
+import { quantityOf, wantOf } from "./choice.js";
 import { ServerClock } from "./clock.js";
-import { patientFetch } from "./fetching.js";
+import { Documents } from "./documents.js";
 import { sizeOf } from "./holds.js";
 import { Link } from "./link.js";
 import { subjectOf, tokenFromAddress } from "./memory.js";
 import { Orders } from "./orders.js";
 import { FREE, readPlan, seatLabel, stateOf, withCosts } from "./plan.js";
+import { initialState } from "./state.js";
 import { Waiting } from "./waiting.js";
 import * as words from "./words.js";
-
-/**
- * @typedef {object} State
- * @property {"loading" | "ready" | "missing" | "no_token"} phase
- * @property {"connecting" | "live" | "reconnecting" | "refused"} link
- * @property {number} close_code
- * @property {any} event from the welcome
- * @property {string} buyer
- * @property {import("./plan.js").Venue | null} venue
- * @property {Uint8Array | null} seats state of each seat
- * @property {number[]} places free places of each area
- * @property {number} changes rises with every change of seats, places, choice or orders
- * @property {import("./choice.js").Choice} choice
- * @property {import("./asking.js").Asked[]} asked undecided requests
- * @property {{of: number, entries: import("./waiting.js").Entry[]}} waiting this buyer's requests on the waiting list
- * @property {string} moving the hold that other seats are looked for instead of, or empty
- * @property {number | null} held_until milliseconds by the server: when the first of all holds runs out
- * @property {import("./words.js").Notice | null} notice
- * @property {string} spoken the last milestone, for screen readers
- */
 
 export class Sale {
   /** @param {{event: string, demo: boolean}} boot @param {import("./memory.js").Memory} memory */
@@ -40,18 +21,14 @@ export class Sale {
     this.demo = demo;
     this.memory = memory;
     this.clock = new ServerClock();
+    this.documents = new Documents(event, () => this.set({ link: "reconnecting" }));
     this.orders = new Orders(this);
     this.asking = new Asking(this);
     this.waiting = new Waiting(this);
     this.listeners = new Set();
     this.early = [];
     this.batch_no = -1;
-    /** @type {State} */
-    this.state = {
-      phase: "loading", link: "connecting", close_code: 0, event: null, buyer: "", venue: null,
-      seats: null, places: [], changes: 0, choice: emptyChoice(), asked: [], notice: null, spoken: "",
-      waiting: { of: 0, entries: [] }, moving: "", held_until: null,
-    };
+    this.state = initialState();
     this.link = new Link({
       hello: () => ({ type: "hello", event: this.slug, token: this.token, watch: true }),
       frame: (frame) => this.receive(frame),
@@ -90,36 +67,21 @@ export class Sale {
       this.asking.restore(found.requests);
       this.waiting.restore(found.waiting);
     }
-    if (!this.token && this.demo) {
-      const answer = await this.#get("/v1/demo/token", { method: "POST" });
-      this.token = (await answer.json()).token;
-    }
+    if (!this.token && this.demo) this.token = await this.documents.demoToken();
     if (!this.token) return this.set({ phase: "no_token" });
     this.remember();
-    const [answer, prices] = await Promise.all([this.#get(`/v1/events/${this.slug}/plan`), this.#prices()]);
-    if (!answer.ok) return this.set({ phase: "missing" });
-    this.touch({ venue: readPlan(await answer.json(), prices) });
+    const [plan, prices] = await Promise.all([this.documents.plan(), this.documents.prices()]);
+    if (!plan) return this.set({ phase: "missing" });
+    this.touch({ venue: readPlan(plan, prices) });
     this.link.open();
-  }
-
-  /** Fees and tax, settled when the sale begins; null where they are not told. */
-  async #prices() {
-    const answer = await this.#get(`/v1/events/${this.slug}/prices`, { cache: "no-store" });
-    return answer.ok ? await answer.json() : null;
-  }
-
-  #get(path, options) {
-    return patientFetch(path, options, () => this.set({ link: "reconnecting" }));
   }
 
   /** Takes the whole map; changes that came meanwhile are applied after it. */
   async #loadSeats() {
     this.early = [];
-    const sent_ms = Date.now();
-    const answer = await this.#get(`/v1/events/${this.slug}/seats`, { cache: "no-store" });
-    if (!answer.ok) return;
-    this.clock.learnFromDate(answer, sent_ms);
-    const { batch_no, states, areas, held_until = null } = await answer.json();
+    const map = await this.documents.seats(this.clock);
+    if (!map) return;
+    const { batch_no, states, areas, held_until = null } = map;
     this.batch_no = batch_no;
     const seats = Uint8Array.from(states, stateOf);
     this.touch({ seats, places: areas, held_until, phase: "ready", link: this.link.live ? "live" : this.state.link });
@@ -167,7 +129,7 @@ export class Sale {
 
   /** Who waited for the sale to begin sees what was settled meanwhile. */
   async #settle() {
-    const prices = await this.#prices();
+    const prices = await this.documents.prices();
     const { venue } = this.state;
     venue.categories = withCosts(venue.categories, prices);
     venue.tax_included = prices?.terms.tax_included ?? true;
@@ -271,8 +233,8 @@ export class Sale {
   /** Asks for what is chosen. */
   ask() {
     const want = wantOf(this.state.choice, this.state.venue);
-    if (want && this.onlyToWait) this.wait(want);
-    else this.asking.ask(want);
+    if (want && this.onlyToWait) return this.wait(want);
+    this.asking.ask(want);
   }
 
   /** Asks for what was offered instead. @param {import("./offers.js").Offer} offer */

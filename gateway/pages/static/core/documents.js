@@ -1,0 +1,39 @@
+// What the page reads over HTTP. Patient: while there is no answer it asks again.
+
+import { patientFetch } from "./fetching.js";
+
+export class Documents {
+  /** @param {string} slug @param {() => void} away said each time there is no answer */
+  constructor(slug, away) {
+    this.event = `/v1/events/${slug}`;
+    this.away = away;
+  }
+
+  /** A token for an anonymous buyer of a demo. */
+  async demoToken() {
+    return (await this.#read("/v1/demo/token", { method: "POST" })).token;
+  }
+
+  /** The seating plan; null where there is no such event. */
+  plan() {
+    return this.#read(`${this.event}/plan`);
+  }
+
+  /** Fees and tax, settled when the sale begins; null where they are not told. */
+  prices() {
+    return this.#read(`${this.event}/prices`, { cache: "no-store" });
+  }
+
+  /** The seat map now, by whose answer the clock learns the server's time. @param {import("./clock.js").ServerClock} clock */
+  seats(clock) {
+    const sent_ms = Date.now();
+    return this.#read(`${this.event}/seats`, { cache: "no-store" }, (answer) => clock.learnFromDate(answer, sent_ms));
+  }
+
+  async #read(path, options, heard = (_answer) => {}) {
+    const answer = await patientFetch(path, options, this.away);
+    if (!answer.ok) return null;
+    heard(answer);
+    return answer.json();
+  }
+}
