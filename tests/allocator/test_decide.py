@@ -229,7 +229,7 @@ def test_a_hold_id_says_in_which_batch_and_where_it_was_decided():
 
 
 @given(histories.plans(), histories.histories, histories.limits, histories.tours)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_any_history_is_decided_as_the_plain_reference_decides_it(plan, history, limits, tour):
     twins = Twins(plan, limits=limits, tour=tour)
     for step in history:

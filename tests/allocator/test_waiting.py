@@ -423,7 +423,7 @@ def test_who_fell_asleep_in_a_discarded_batch_is_awake_again():
 
 
 @given(histories.crowds, st.sampled_from((8_000, 4)), st.sampled_from((9, 3)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_crowd_is_offered_what_the_plain_reference_offers_it(history, offers_max, waits_max):
     twins = Twins(histories.crowded_plan(), offers_max=offers_max, waits_max=waits_max)
     for step in history:

@@ -40,6 +40,8 @@ from store.venues.make import make
 from store.words import Arrival, EventState, HoldId, Policy
 from tests.browser.fake_waitlist import Waitlist
 
+HEAR_SECONDS_MAX = 15
+
 Frame = dict[str, Any]
 _WANT = ("seats", "best", "areas", "up_to", "fallbacks", "move")
 
@@ -103,6 +105,7 @@ class FakeGateway:
         self.buyers: list[Buyer] = []
         self.waitlist = Waitlist(self)
         self.received: list[Frame] = []
+        self._heard = threading.Condition()
         self.loop: asyncio.AbstractEventLoop | None = None
 
     # --- for tests ---
@@ -139,6 +142,17 @@ class FakeGateway:
     def asked(self, kind: str) -> list[Frame]:
         return [frame for frame in self.received if frame["type"] == kind]
 
+    def hear(self, kind: str) -> list[Frame]:
+        """The same, once there is one."""
+        with self._heard:
+            assert self._heard.wait_for(lambda: self.asked(kind), HEAR_SECONDS_MAX), f"nobody sent {kind}"
+        return self.asked(kind)
+
+    def _receive_frame(self, frame: Frame) -> None:
+        with self._heard:
+            self.received.append(frame)
+            self._heard.notify_all()
+
     # --- the socket ---
 
     async def serve(self, websocket: WebSocket) -> None:
@@ -147,7 +161,7 @@ class FakeGateway:
             await websocket.close(1012)
             return
         hello = json.loads(await websocket.receive_text())
-        self.received.append(hello)
+        self._receive_frame(hello)
         if self.close_code or hello["event"] != self.slug:
             await websocket.close(self.close_code or 4404)
             return
@@ -157,7 +171,7 @@ class FakeGateway:
             await websocket.send_json(self._welcome(buyer))
             while True:
                 frame = json.loads(await websocket.receive_text())
-                self.received.append(frame)
+                self._receive_frame(frame)
                 await self._receive(buyer, frame)
         except (WebSocketDisconnect, RuntimeError):
             pass  # gone, from either side

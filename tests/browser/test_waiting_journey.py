@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 
 EVENT = f"vespers-{os.getpid()}"
 """Each process that runs tests has its own, for channels are the whole server's."""
-HOLD_SECONDS, OFFER_SECONDS = 12, 8
+HOLD_SECONDS, OFFER_SECONDS = 8, 6
 """Long enough for four tabs to ask, and to be looked at, on a busy machine."""
 
 

@@ -32,7 +32,7 @@ def ask(page: Page) -> None:
 
 
 def asked(fake: FakeGateway) -> dict[str, Any]:
-    frame = fake.asked("request")[-1]
+    frame = fake.hear("request")[-1]
     return {word: value for word, value in frame.items() if word not in ("type", "id")}
 
 

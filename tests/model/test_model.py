@@ -20,7 +20,7 @@ from tests.model.machine import UNDECIDED_MAX, OnSale, seen
 from tests.model.stack import Stack, stack
 from tests.profiles import LONG, searching
 
-EXAMPLES = 14
+EXAMPLES = 8
 STEPS = 70
 
 
