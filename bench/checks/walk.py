@@ -282,7 +282,10 @@ class Walker:
                 return None
             places += min(left, quantity)
         best = choice.get("best") or []
-        for party in best if isinstance(best, list) else [best]:
+        parties = best if isinstance(best, list) else [best]
+        if len(parties) > 1:
+            return None  # one may sit where only the next could: the replay's to judge
+        for party in parties:
             sizes = range(1 if up_to else party["quantity"], party["quantity"] + 1)
             seats = next(
                 (run for size in sizes if (run := self._run_of(party, size, set(free))) is not None), None

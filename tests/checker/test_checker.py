@@ -300,6 +300,20 @@ def test_two_together_are_refused_only_when_no_block_has_them():
     assert judged(with_an_aisle) == []
 
 
+def test_of_several_parties_the_replay_is_the_judge():
+    """They are seated one after the other: the first may sit where only the second could."""
+    want = '{"best":[{"quantity":1},{"quantity":1}]}'
+
+    def refuse_two(truth, seen):
+        late = request((4, 2), "401-0", "hal", want, "sold_out", '{"reason":"none_together"}')
+        truth.ledger.append(late)
+        truth.batches[3] = Batch(4, 1, 40, "401-0", 3)
+        truth.cursor_arrival = "401-0"
+        seen.append(Seen("hal", [asked(late, 402)]))
+
+    assert judged(refuse_two) == []
+
+
 # --- foreign holds ---
 
 
