@@ -72,8 +72,9 @@ class Walker:
         self._truth = truth
         self._area_free = [area.capacity for area in truth.plan.areas]
         self._frees = 0
-        self._owned: Counter[str] = Counter()
-        self.list = ListWalk(self._owned, told)
+        self.owned: Counter[str] = Counter()
+        """Seats and places of each buyer that count for the limit."""
+        self.list = ListWalk(self.owned, told)
         self._nothing_since: dict[str, int] = {}
 
     def run(self) -> Walk:
@@ -199,7 +200,7 @@ class Walker:
                 story = f"{told(row)} gave {quantity} places in {name}: {over} over its capacity."
                 self.walk.findings.append(Finding("oversold", story))
         self.walk.lives[row.hold_id] = Life(row.hold_id, row, seats, areas)
-        self._owned[row.buyer] += len(seats) + sum(quantity for _, quantity in areas)
+        self.owned[row.buyer] += len(seats) + sum(quantity for _, quantity in areas)
 
     def _end_or_pay(self, row: LedgerRow) -> None:
         named = read_json(row.input).get("hold")
@@ -222,17 +223,18 @@ class Walker:
             return
         life.end, life.ending = row.at, ending
         self._frees += 1
-        self._owned[life.row.buyer] -= len(life.seats) - len(life.given_back)
+        self.owned[life.row.buyer] -= len(life.seats) - len(life.given_back)
         for seat in life.seats:
             if self.walk.holder.get(seat) == life.hold_id:
                 del self.walk.holder[seat]
         for area, quantity in life.areas:
             self._area_free[area] += quantity
-            self._owned[life.row.buyer] -= quantity
+            self.owned[life.row.buyer] -= quantity
 
     def _give_back(self, row: LedgerRow, life: Life, part: dict[str, Any]) -> None:
         """Some of a hold, which lives on with the rest."""
         self._frees += 1
+        counts = life.row.kind != "fact"  # what an operator sold is no limit's concern
         for seat in part.get("seats", ()):
             if self.walk.holder.get(seat) != life.hold_id:
                 story = f"Hold {life.hold_id} gave back seat {self.guids[seat]}, which it had not."
@@ -240,7 +242,7 @@ class Walker:
                 continue
             del self.walk.holder[seat]
             life.given_back[seat] = row.at
-            self._owned[life.row.buyer] -= 1
+            self.owned[life.row.buyer] -= counts
         left = dict(life.areas)
         for area, quantity in part.get("areas", ()):
             if left.get(area, 0) < quantity:
@@ -249,7 +251,7 @@ class Walker:
                 continue
             left[area] -= quantity
             self._area_free[area] += quantity
-            self._owned[life.row.buyer] -= quantity
+            self.owned[life.row.buyer] -= quantity * counts
         life.areas = tuple((area, quantity) for area, quantity in left.items() if quantity)
 
     def _refuse(self, row: LedgerRow) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from bench.checker import judge
 from bench.evidence import AreaRow, Ask, Batch, Change, HoldOp, HoldRow, LedgerRow, Seen, Truth
-from store.plan import Block
 from tests.checker import sale
 from tests.checker.judged import judged, of_buyer, of_kind, replaced
 from tests.checker.sale import ANN, CEM, DAN, EVE, LEDGER, MS, asked, frame, held, request, seat_want
@@ -277,41 +276,6 @@ def test_one_who_asked_again_after_a_loss_and_lost_nothing_by_it_is_no_finding()
         seen.append(Seen("hal", [again]))
 
     assert judged(late_for_a_free_seat) == []
-
-
-def test_two_together_are_refused_only_when_no_block_has_them():
-    want = '{"best":{"quantity":2}}'
-
-    def refuse_two(truth, seen):
-        late = request((4, 2), "401-0", "hal", want, "sold_out", '{"reason":"none_together"}')
-        truth.ledger.append(late)
-        truth.batches[3] = Batch(4, 1, 40, "401-0", 3)
-        truth.cursor_arrival = "401-0"
-        seen.append(Seen("hal", [asked(late, 402)]))
-
-    def with_an_aisle(truth, seen):
-        refuse_two(truth, seen)
-        blocks = (Block(0, 3, 0, 0), Block(3, 1, 0, 0))
-        truth.plan = type(truth.plan)(
-            **{name: getattr(truth.plan, name) for name in truth.plan.__struct_fields__} | {"blocks": blocks}
-        )
-
-    assert "refused though s3, s4 were free" in of_kind(judged(refuse_two), "unexplained")
-    assert judged(with_an_aisle) == []
-
-
-def test_of_several_parties_the_replay_is_the_judge():
-    """They are seated one after the other: the first may sit where only the second could."""
-    want = '{"best":[{"quantity":1},{"quantity":1}]}'
-
-    def refuse_two(truth, seen):
-        late = request((4, 2), "401-0", "hal", want, "sold_out", '{"reason":"none_together"}')
-        truth.ledger.append(late)
-        truth.batches[3] = Batch(4, 1, 40, "401-0", 3)
-        truth.cursor_arrival = "401-0"
-        seen.append(Seen("hal", [asked(late, 402)]))
-
-    assert judged(refuse_two) == []
 
 
 # --- foreign holds ---

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from bench.checks.walk import Walker
 from bench.evidence import AreaRow, Change, HoldOp, HoldRow, LedgerRow, Seen
 from store.words import OPERATORS_HOLDS
+from tests.checker import sale
 from tests.checker.judged import judged, of_kind
 from tests.checker.sale import CEM, asked, request, seat_want
 from tests.checker.test_checker_blocks import add_batch, fact_row
@@ -62,6 +64,14 @@ def take_back(blocked: bool):
 @pytest.mark.parametrize("change", [sell_s3_and_a_place, take_back(False), take_back(True)])
 def test_what_an_operator_did_in_order_is_explained(change):
     assert judged(change) == []
+
+
+def test_what_an_operator_sold_and_took_back_was_never_its_buyers_for_the_limit():
+    truth = sale.truth()
+    take_back(False)(truth, [])
+    walker = Walker(truth)
+    walker.run()
+    assert walker.owned["gus"] == 0
 
 
 @pytest.mark.parametrize("want", [seat_want("s3"), '{"areas":{"floor":1}}'])
