@@ -228,7 +228,6 @@ class Reference:
             self.holds.append(ReferenceHold(fact.hold_id, fact.buyer, *has, 0, "paid", counts=False))
         if fact.kind == "returned":
             self._take_back(fact, places)
-            return
         for hold in self.running("active"):
             if hold.hold_id != fact.hold_id:
                 continue

@@ -24,7 +24,7 @@ from store import blocks
 from store.errors import ShortWrite
 from store.wire import arrival_order
 from store.words import Arrival
-from tests.simulation import statements
+from tests.simulation import holder_statements, statements
 from tests.simulation.allocators import CountedLoop
 from tests.simulation.postgres import ONE, Session
 from tests.simulation.run import Focus, Result, simulate
@@ -131,7 +131,7 @@ JUMPING_CLOCKS = Focus(("postgres_clock_jumps",))
 
 
 _FENCE, _TAKE_FACTS, _COMMITTED = VirtualTruth.fence, VirtualTruth._take_facts, VirtualTruth.committed
-_LEAVE_ACTIVE, _ENTRY = statements._leave_active, Pending.entry
+_LEAVE_ACTIVE, _ENTRY = holder_statements.leave_active, Pending.entry
 
 FAULTS: dict[str, Fault] = {
     "fence": Fault(
@@ -211,7 +211,9 @@ FAULTS: dict[str, Fault] = {
         "who waits longest for something is offered it last",
         _replace(Ordered, "first", property(lambda ordered: list(ordered)[-1])),
     ),
-    "holder": Fault("anybody may pay or release a hold", _replace(statements, "_leave_active", _anybodys)),
+    "holder": Fault(
+        "anybody may pay or release a hold", _replace(holder_statements, "leave_active", _anybodys)
+    ),
     "pause": Fault(
         "a batch whose facts pause the event decides its requests all the same",
         _replace(loop, "_paused_after", lambda memory, facts: False),

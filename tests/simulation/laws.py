@@ -29,9 +29,9 @@ from store.stream.port import REQUEST, RawEntry
 from store.wire import arrival_order, decode_entry
 from store.words import Arrival, EventState, Policy
 from tests.allocator.house import snapshot
+from tests.simulation.clients import all_seen
 from tests.simulation.gateways import EVENT
 from tests.simulation.load import load_memory
-from tests.simulation.people import all_seen
 from tests.simulation.postgres import ONE, Database, Session
 from tests.simulation.truth import known_keys
 from tests.simulation.world import World
