@@ -221,7 +221,7 @@ MUTANTS: list[Mutant] = [
         "an aisle is no company",
         "(free[at - 1] and not free[at - 2]) or (free[behind] and not free[behind + 1])",
         "False",
-        f"{SEATING}::test_of_equal_ways_the_one_nearest_to_the_stage_wins_and_then_the_first",
+        f"{SEATING}::test_the_block_of_a_row_that_is_nearest_to_the_stage_goes_first",
     ),
     seating(
         Kind.CONDITION,
@@ -271,6 +271,27 @@ MUTANTS: list[Mutant] = [
         "what is named instead is the best after a seat came free",
         "self._forget_runs(rank, all_of_them=stretch in self._came_free)",
         "self._forget_runs(rank, all_of_them=False)",
+        f"{SEATING}::test_what_is_named_instead_follows_every_change",
+    ),
+    seating(
+        Kind.CONDITION,
+        "what is named instead goes with its run",
+        "self._instead[quantity].pop(one, None)",
+        "pass",
+        f"{SEATING}::test_what_is_named_instead_follows_every_change",
+    ),
+    seating(
+        Kind.CONDITION,
+        "a nearer block that has seats again is named",
+        "            if largest > before:\n                self._instead[quantity].clear()\n",
+        "",
+        f"{SEATING}::test_what_is_named_instead_follows_every_change",
+    ),
+    seating(
+        Kind.CONDITION,
+        "a seat that came free is looked at before anything is named",
+        "        if self._came_free:\n            self.refresh()\n        elif self.changed:",
+        "        if self.changed:",
         f"{SEATING}::test_what_is_named_instead_follows_every_change",
     ),
     seating(
