@@ -99,6 +99,15 @@ def test_some_are_given_back_and_the_rest_stays(page: Page, fake: FakeGateway) -
     expect(page.locator(".holding .mine li")).to_have_count(2)
 
 
+def test_what_the_organiser_takes_back_is_said(page: Page, fake: FakeGateway) -> None:
+    hold_four(page)
+    (name,) = fake.holds
+    names = page.locator(".holding .mine li b").all_inner_texts()
+    fake.send_all({"type": "hold", "hold": name, "state": "released", "by": "operator"})
+    expect(page.locator(".notice")).to_contain_text(f"The organiser took {names[0]}")
+    expect(page.get_by_role("heading", name="Choose your seats")).to_be_visible()
+
+
 def test_all_of_them_is_the_whole_hold_and_none_is_nothing(page: Page, fake: FakeGateway) -> None:
     hold_four(page)
     page.get_by_role("button", name="Give some back").click()

@@ -178,9 +178,10 @@ export class Orders {
   told(frame) {
     const hold = this.find(frame.hold);
     if (!hold) return this.#ofElsewhere(frame);
-    if (frame.state !== "active") return this.became(frame.hold, frame.state);
     const before = { ...hold };
+    if (frame.state !== (frame.by ? hold.state : "active")) return this.became(frame.hold, frame.state, frame.by);
     this.#refresh(hold, frame);
+    if (frame.by) return this.#answered(hold, words.tookSomeBack(this.names(hold)));
     if (frame.ends_soon) return this.#endsSoon(hold);
     if (before.wish === "extend") return this.#moreTime(hold, before);
     if (before.wish === "some" && frame.seats) this.#answered(hold, words.gaveSomeBack(this.names(hold)));
@@ -231,15 +232,15 @@ export class Orders {
     this.sale.remember();
   }
 
-  /** @param {string} id @param {Hold["state"]} state */
-  became(id, state) {
+  /** @param {string} id @param {Hold["state"]} state @param {"operator"} [by] who ended it, if not this buyer or its time */
+  became(id, state, by) {
     const hold = this.find(id);
     if (!hold || (hold.state === state && !hold.wish)) return;
     hold.state = state;
     hold.wish = "";
     delete hold.frame;
     if (state !== "paid" && state !== "active") this.#end(hold);
-    const notice = endInWords(hold, state, this.names(hold));
+    const notice = by && state !== "paid" ? words.takenBack(this.names(hold)) : endInWords(hold, state, this.names(hold));
     this.sale.touch({ notice });
     if (notice) this.sale.say(`${notice.title} ${notice.text}`);
     this.sale.remember();

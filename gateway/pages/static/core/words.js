@@ -248,6 +248,16 @@ export const givenBack = (names) => ({
 });
 
 /** @param {string[]} names @returns {Notice} */
+export const takenBack = (names) => ({
+  tone: "warn",
+  title: `The organiser took ${listed(names)} back.`,
+  text: `${names.length === 1 ? "It is" : "They are"} not yours any more. You can choose again.`,
+});
+
+/** @param {string[]} names what is left @returns {Notice} */
+export const tookSomeBack = (names) => ({ tone: "warn", title: "The organiser took some of your order back.", text: `You still have ${listed(names)}.` });
+
+/** @param {string[]} names @returns {Notice} */
 export const expired = (names) => ({
   tone: "warn",
   title: "Your time ran out.",
