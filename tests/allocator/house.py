@@ -18,6 +18,7 @@ import msgspec
 import psycopg
 
 from allocator import lease
+from allocator.follow import Follower
 from allocator.lease import Owned
 from allocator.load import load_keys, load_layout, load_memory
 from allocator.loop import BatchLoop
@@ -188,6 +189,11 @@ class Owner:
             slug, self.truth, self.arrivals, memory, cursor, keys, batch_size_max=batch_size_max
         )
         self.loop.attend()
+
+    def follower(self, conn: psycopg.Connection[Any]) -> Follower:
+        """A standby that loads on this connection what is true now."""
+        memory, _ = load_memory(conn, self.event_id, self.memory.layout)
+        return Follower(conn, self.event_id, memory, load_keys(conn, self.event_id))
 
     @property
     def memory(self) -> Memory:

@@ -18,6 +18,7 @@ SOLD = f"{MEMORY}::test_what_operators_sell_was_off_sale_and_does_not_count_for_
 BACK = f"{MEMORY}::test_an_order_taken_back_counts_no_longer_and_is_free_or_off_sale"
 CANNOT = f"{CHECKED}::test_a_sale_or_return_that_cannot_have_been_is_unexplained"
 sales = In("store/sales.py")
+parts = In("store/hold_parts.py")
 memory = In("allocator/memory.py")
 decide = In("allocator/decide.py")
 load = In("allocator/load.py")
@@ -174,7 +175,7 @@ STORE: list[Mutant] = [
         " AND state = 'sold'\n  RETURNING",
         ALONE,
     ),
-    sales(
+    parts(
         Kind.CONDITION,
         "places that come back are of that order",
         "     AND hold_area.quantity = given.quantity\n",
