@@ -170,6 +170,10 @@ def test_fallbacks_are_decided_in_one_go_and_the_answer_says_which_it_was():
         choices.append((outcome, result.get("choice", 0), len(result["seats"])))
     assert choices == [("held", 0, 4), ("held", 1, 4), ("held", 2, 4)]
     assert seated(house("..xx", "xxx.", sections="01"), want) == ("sold_out", "none_together")
+    two_threes = Want(best=(Best(3), Best(3)), fallbacks=(Choice(best=Best(4)),))
+    assert seated(house("...."), two_threes)[0] == "A-1 A-2 A-3 A-4", (
+        "the three that were tried are free again"
+    )
 
 
 def test_the_first_choice_is_the_one_whose_refusal_is_told_unless_the_limit_stood_in_the_way():
