@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from msgspec import Struct
 
 from bench.evidence import Loss
+from bench.torture import office
 from bench.torture.proxy import Link
 from bench.torture.schedule import LOSES_THE_STREAM, Fault, Kind, Slot
 from bench.torture.stage import Stage
@@ -115,8 +116,14 @@ def _pause_event(stage: Stage, _name: str) -> Heal:
 
 def _block_seats(stage: Stage, _name: str) -> Heal:
     """House seats, out of what is free just then."""
-    blocked = stage.block_seats()
-    return lambda: stage.unblock_seats(blocked)
+    blocked = office.block(stage.database_url, stage.slug)
+    return lambda: office.unblock(stage.database_url, stage.slug, blocked)
+
+
+def _sell_seats(stage: Stage, _name: str) -> Heal:
+    """By hand; the order and one of the buyers' are taken back."""
+    sale = office.sell(stage.database_url, stage.slug)
+    return lambda: office.take_back(stage.database_url, stage.slug, sale)
 
 
 _DIRECT: dict[Kind, Callable[[Stage, str], Heal]] = {
@@ -130,6 +137,7 @@ _DIRECT: dict[Kind, Callable[[Stage, str], Heal]] = {
     Kind.FREEZE_VALKEY: _freeze_engine,
     Kind.PAUSE_EVENT: _pause_event,
     Kind.BLOCK_SEATS: _block_seats,
+    Kind.SELL_SEATS: _sell_seats,
 }
 
 _CUTS: dict[Kind, tuple[str, Callable[[Link], None]]] = {

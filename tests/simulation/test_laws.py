@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
+from allocator.announce import reload_seats, stream_lost
 from bench.evidence import Finding
 from store.stream.port import REQUEST, RawEntry
 from store.wire import Entry, encode_entry
+from tests.simulation.gateways import EVENT
 from tests.simulation.laws import OnCommit, OnTrim, _excused, demand
 from tests.simulation.on_sale import OnSale
 from tests.simulation.postgres import HoldRow
@@ -72,6 +74,19 @@ def test_what_is_trimmed_undecided_breaks_a_law_unless_it_is_appended_again(sale
     assert sale.world.broken == []
     look([raw("5-1", ANN)], [raw("8-1", ("bob", "r5"))])
     assert sale.world.broken == ["lost: ann's request r5 was trimmed as 5-1, and never decided"]
+
+
+@pytest.mark.parametrize(("subscribed", "late"), [(True, False), (False, True)])
+def test_who_is_cut_off_when_the_allocator_says_that_the_stream_was_lost_may_be_late(sale, subscribed, late):
+    gateway = sale.house.start_gateway()
+    gateway.loop._run()
+    sale.world.rates["publication lost"] = 0.0
+    gateway.subscribed = subscribed
+    gateway.hear([reload_seats(EVENT)])
+    assert not sale.stream.lost_late, "it misses nothing that it is waited for"
+    gateway.hear([stream_lost(EVENT)])
+    assert sale.stream.lost_late is late
+    gateway.end()
 
 
 # ---- the dates of a tour ---------------------------------------------------------------------------
