@@ -120,12 +120,6 @@ def _block_seats(stage: Stage, _name: str) -> Heal:
     return lambda: office.unblock(stage.database_url, stage.slug, blocked)
 
 
-def _sell_seats(stage: Stage, _name: str) -> Heal:
-    """By hand; the order and one of the buyers' are taken back."""
-    sale = office.sell(stage.database_url, stage.slug)
-    return lambda: office.take_back(stage.database_url, stage.slug, sale)
-
-
 _DIRECT: dict[Kind, Callable[[Stage, str], Heal]] = {
     Kind.KILL_POSTGRES: _kill_engine,
     Kind.KILL_VALKEY: _kill_engine,
@@ -137,7 +131,6 @@ _DIRECT: dict[Kind, Callable[[Stage, str], Heal]] = {
     Kind.FREEZE_VALKEY: _freeze_engine,
     Kind.PAUSE_EVENT: _pause_event,
     Kind.BLOCK_SEATS: _block_seats,
-    Kind.SELL_SEATS: _sell_seats,
 }
 
 _CUTS: dict[Kind, tuple[str, Callable[[Link], None]]] = {

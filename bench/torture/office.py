@@ -7,6 +7,8 @@ that was made though its answer was lost is refused or answered as it stands, an
 from __future__ import annotations
 
 import contextlib
+import random
+import threading
 import time
 from collections.abc import Callable
 from itertools import count
@@ -26,6 +28,7 @@ PATIENCE_SECONDS = 30.0
 PAUSE_SECONDS = 0.1
 BLOCKED_SEATS = 4
 SOLD_SEATS = 3
+BETWEEN_SECONDS = (0.1, 0.9)
 HOUSE = Said("torture", "house seats")
 BOX_OFFICE = Said("torture", "box office")
 GUEST = "a guest at the box office"
@@ -39,6 +42,34 @@ AN_ORDER = """
 SELECT hold_id FROM hold WHERE event_id = %s AND state = 'paid' AND kind = 'buyer' ORDER BY random() LIMIT 1
 """
 _numbers = count(1)
+
+
+class BoxOffice:
+    """Sells by hand and takes back on one event, all the time and whatever is broken, until it is closed."""
+
+    def __init__(self, database_url: str, slug: str, chance: random.Random) -> None:
+        self.trouble = ""
+        """What it could not do; then it closed early."""
+        self._where = (database_url, slug)
+        self._chance = chance
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="box office", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Takes back what it sold last, and ends."""
+        self._closing.set()
+        self._thread.join(2 * PATIENCE_SECONDS)
+
+    def _work(self) -> None:
+        try:
+            while not self._closing.is_set():
+                sale = sell(*self._where)
+                self._closing.wait(self._chance.uniform(*BETWEEN_SECONDS))
+                take_back(*self._where, sale)
+                self._closing.wait(self._chance.uniform(*BETWEEN_SECONDS))
+        except Exception as error:  # told as trouble of the torturer, never hidden
+            self.trouble = f"{type(error).__name__}: {error}"
 
 
 class Sale(Struct, frozen=True):

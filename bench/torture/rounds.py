@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import random
 import time
 import urllib.request
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +25,7 @@ from bench.torture.buyer import Habits
 from bench.torture.buyers import Buyers, buying
 from bench.torture.faults import Broken, Torturer
 from bench.torture.fleet import FleetOrders, FleetSaw
+from bench.torture.office import BoxOffice
 from bench.torture.schedule import Slot
 from bench.torture.stage import Stage
 from bench.torture.wants import house_of
@@ -131,15 +133,19 @@ def play(
     orders = _orders(stage, on_sale, kind, fleet, seed * 1000 + number)
     with contextlib.ExitStack() as leaving:
         all_buyers = [leaving.enter_context(buying(each)) for each in orders]
+        box_office = BoxOffice(stage.database_url, stage.slug, random.Random(f"{seed} {number}"))
+        leaving.callback(box_office.close)
         time.sleep(WARM_SECONDS)
         for slot in slots:
             torturer.go(slot)
         load_ended_at = time.time()
+        box_office.close()
         asked = sum(buyers.asked for buyers in all_buyers)
         tell(f"round {number}: healed; {asked:,} requests, waiting for the last answers")
         with ThreadPoolExecutor(len(all_buyers)) as hands:  # the load of both dates ends together
             saw = list(hands.map(Buyers.stop, all_buyers))
-    noticed = stage.noticed()
+    noticed = [Finding("trouble", f"box office: {box_office.trouble}")] if box_office.trouble else []
+    noticed += stage.noticed()
     for event, what in zip(on_sale, saw, strict=True):
         settle(targets[0], event, [at for one in what.seen for ask in one.asks for _, at in ask.accepted])
         noticed += wrong_maps(targets, event)

@@ -63,7 +63,6 @@ class Kind(StrEnum):
     PART_VALKEY = "part from valkey"
     PAUSE_EVENT = "pause event"
     BLOCK_SEATS = "block seats"
-    SELL_SEATS = "sell seats by hand"
 
 
 class Card(NamedTuple):
@@ -106,7 +105,6 @@ DECK: dict[Kind, Card] = {
     Kind.PART_VALKEY: Card(Group.CUT, 1, (0.5, 3.5), CLIENTS),
     Kind.PAUSE_EVENT: Card(Group.OPERATOR, 2, (0.2, 2.0), ("event",)),
     Kind.BLOCK_SEATS: Card(Group.OPERATOR, 2, (0.1, 1.5), ("seats",)),
-    Kind.SELL_SEATS: Card(Group.OPERATOR, 3, (0.1, 1.5), ("seats",)),
 }
 
 LOSES_THE_STREAM = frozenset({Kind.WIPE_VALKEY, Kind.FLUSH_VALKEY})
@@ -121,7 +119,6 @@ ONE_OF_EACH = (
     Kind.RESTART_POSTGRES,
     Kind.PAUSE_EVENT,
     Kind.BLOCK_SEATS,
-    Kind.SELL_SEATS,
     Kind.STOP_OWNER,
 )
 """A kind of every group, those first that break most."""
