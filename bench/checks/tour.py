@@ -37,17 +37,15 @@ class _Had(NamedTuple):
 def check_tour(dates: Sequence[Truth]) -> Iterator[Finding]:
     """Findings of kind `over_limit`, the first moment for each buyer. `dates` are of one tour."""
     had: dict[str, list[_Had]] = defaultdict(list)
-    most = None
+    (most,) = {truth.tour.seats_per_buyer_max for truth in dates if truth.tour is not None}
     for truth in dates:
-        assert truth.tour is not None, "a date of a tour"
-        most = truth.tour.seats_per_buyer_max
         for buyer, one in _of_a_date(truth):
             had[buyer].append(one)
     for buyer, all_of_it in sorted(had.items()):
         for moment in sorted({one.since for one in all_of_it}):
             then = [one for one in all_of_it if one.since <= moment and one.outlives(moment)]
             quantity = sum(one.quantity for one in then)
-            if quantity > (most or 0):
+            if quantity > most:
                 what = ", ".join(sorted({one.what for one in then}))
                 story = f"{buyer} had {quantity} seats and places on the dates of the tour at {moment} µs"
                 yield Finding("over_limit", f"{story} ({what}); {most} are allowed.")
