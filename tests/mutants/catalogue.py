@@ -19,6 +19,7 @@ from tests.mutants.guards import (
     gateway_http,
     gateway_intake,
     gateway_none_left,
+    simulated,
     store_blocks,
     store_events,
     store_hold_changes,
@@ -58,6 +59,7 @@ def all_mutants() -> list[Mutant]:
         *allocator_replay.MUTANTS,
         *checker.MUTANTS,
         *checker_told.MUTANTS,
+        *simulated.MUTANTS,
     ]
 
 

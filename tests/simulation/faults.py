@@ -11,8 +11,11 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from allocator import loop
+from msgspec import json
+
+from allocator import loop, memory
 from allocator.announce import reload_seats
+from allocator.decide import Ask, Fact
 from allocator.intake import Sorted
 from allocator.keys import Keys
 from allocator.memory import Overlay
@@ -119,6 +122,13 @@ def _trims_unread() -> AbstractContextManager[Any]:
     return broken
 
 
+def _elsewhere_untold(self: loop.BatchLoop, facts: Sequence[Fact], asks: Sequence[Ask]) -> Sequence[Fact]:
+    found = _WITH_ELSEWHERE(self, facts, asks)
+    for fact in found[len(facts) :]:
+        self.memory.elsewhere = json.decode(fact.body)
+    return facts
+
+
 def _replace(owner: Any, name: str, by: Any) -> Break:
     return lambda: patch.object(owner, name, by)
 
@@ -132,6 +142,7 @@ JUMPING_CLOCKS = Focus(("postgres_clock_jumps",))
 
 _FENCE, _TAKE_FACTS, _COMMITTED = VirtualTruth.fence, VirtualTruth._take_facts, VirtualTruth.committed
 _LEAVE_ACTIVE, _ENTRY = holder_statements.leave_active, Pending.entry
+_CLAIM, _WITH_ELSEWHERE = VirtualTruth._claim, loop.BatchLoop._with_elsewhere
 
 FAULTS: dict[str, Fault] = {
     "fence": Fault(
@@ -221,6 +232,29 @@ FAULTS: dict[str, Fault] = {
     "lost time": Fault(
         "after a pause memory does not give the lost time back",
         lambda: patch.object(Overlay, "_rebuild_expiries", _forget_extended),
+    ),
+    "category limits": Fault(
+        "memory knows of no limits by category", _replace(memory, "limits_by_number", lambda *_: {})
+    ),
+    "tour asked": Fault(
+        "a date asks nobody what its buyers have on the others",
+        _replace(CountedLoop, "_with_elsewhere", lambda this, facts, asks: facts),
+    ),
+    "tour locks": Fault(
+        "batches of two dates decide about a buyer at the same moment",
+        _replace(VirtualTruth, "lock_tour_buyers", lambda truth, tour_id, buyers: None),
+    ),
+    "tour's waiting list": Fault(
+        "nobody asks what those have elsewhere who only wait",
+        _replace(VirtualTruth, "_asking", lambda truth, buyers: sorted(set(buyers))),
+    ),
+    "tour's holds": Fault(
+        "a hold does not say which tour it counts for",
+        _replace(VirtualTruth, "_claim", lambda truth, claims, tour_id: _CLAIM(truth, claims, None)),
+    ),
+    "tour told": Fault(
+        "what buyers have on other dates is not in the ledger",
+        _replace(CountedLoop, "_with_elsewhere", _elsewhere_untold),
     ),
 }
 

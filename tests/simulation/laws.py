@@ -21,8 +21,9 @@ from allocator.memory import Memory
 from allocator.replay import Batch, decide_again
 from allocator.wishes import Wishes
 from bench.checker import judge
-from bench.evidence import AreaRow, Change, Finding, HoldRow, LedgerRow, Truth
+from bench.evidence import AreaRow, Change, Finding, LedgerRow, TourSeen, Truth
 from bench.evidence import Batch as Head
+from bench.evidence import HoldRow as HeldRow
 from store.ledger import DIGEST_BYTES, GENESIS, batch_hash, row_digest
 from store.lookups import Key
 from store.stream.port import REQUEST, RawEntry
@@ -32,12 +33,12 @@ from tests.allocator.house import snapshot
 from tests.simulation.clients import all_seen
 from tests.simulation.gateways import EVENT
 from tests.simulation.load import load_memory
-from tests.simulation.postgres import ONE, Database, Session
+from tests.simulation.postgres import ONE, Database, HoldRow, Session
 from tests.simulation.truth import known_keys
 from tests.simulation.world import World
 
 if TYPE_CHECKING:
-    from tests.simulation.run import OnSale
+    from tests.simulation.on_sale import OnSale
 
 
 _ARRIVAL = re.compile(r"\d+-\d+")
@@ -68,10 +69,31 @@ class OnCommit:
         for area, row in changes.get("area", {}).items():
             if min(row[1:]) < 0 or sum(row[1:]) > row.capacity:
                 self._broken(f"area {area} counts {row}")
+        tour = self._database.rows["event"][ONE].tour
+        if tour is not None and (holds := changes.get("hold")):
+            for buyer in sorted({row.buyer for row in holds.values() if _counts(row)}):
+                quantity = quantity_on_all_dates(self._database, buyer, holds)
+                if quantity > tour.seats_per_buyer_max:
+                    self._broken(f"over_limit: {buyer} has {quantity} on the dates of a tour: {tour}")
 
     def _broken(self, story: str) -> None:
         self._world.note("law", story)
         self._world.broken.append(story)
+
+
+def _counts(row: HoldRow) -> bool:
+    return row.kind == "buyer" and row.state in ("active", "paid")
+
+
+def quantity_on_all_dates(database: Database, buyer: str, changed: dict[int, HoldRow]) -> int:
+    """What the buyer has on all events of the server, holds and orders; `changed`: the holds of this one that
+    a transaction is about to write."""
+    rows = [
+        row
+        for one in database.server.databases
+        for row in (one.rows["hold"] | (changed if one is database else {})).values()
+    ]
+    return sum([row.quantity for row in rows if row.buyer == buyer and _counts(row)])
 
 
 class OnTrim:
@@ -203,7 +225,7 @@ def truth_of(sale: OnSale) -> Truth:
         seats=[(seat, state, hold_id) for seat, (state, hold_id) in sorted(rows["seat"].items())],
         areas=[AreaRow(area, *row) for area, row in sorted(rows["area"].items())],
         holds=[
-            HoldRow(no, row.buyer, row.request_id, row.state, row.quantity)
+            HeldRow(no, row.buyer, row.request_id, row.state, row.quantity)
             for no, row in sorted(rows["hold"].items())
         ],
         hold_seats=sorted(rows["hold_seat"].items()),
@@ -221,7 +243,17 @@ def truth_of(sale: OnSale) -> Truth:
             ("released_some" if fact.kind == "released" and fact.body != "null" else fact.kind, fact.hold_id)
             for fact in rows["fact"].values()
         ],
+        tour=_tour_of(sale),
     )
+
+
+def _tour_of(sale: OnSale) -> TourSeen | None:
+    tour = sale.database.rows["event"][ONE].tour
+    if tour is None:
+        return None
+    buyers = sorted(sale.people.buyers)
+    counts = [(buyer, quantity_on_all_dates(sale.database, buyer, {})) for buyer in buyers]
+    return TourSeen(tour.seats_per_buyer_max, counts)
 
 
 def _batches(sale: OnSale) -> list[Batch]:
@@ -253,7 +285,8 @@ def _replay(sale: OnSale) -> list[str]:
     memory, wishes = Memory(sale.layout, Policy(EventState.DRAFT)), Wishes(sale.layout)
     facts: Counter[int] = Counter()
     for batch in _batches(sale):
-        facts.update(decode_fact(row.input).fact for row in batch.rows if row.kind == "fact")
+        of_the_table = [row for row in batch.rows if row.kind == "fact" and row.outcome != "elsewhere"]
+        facts.update(decode_fact(row.input).fact for row in of_the_table)
         try:
             again = decide_again(memory, wishes, batch)
         except (AssertionError, KeyError) as error:
@@ -312,6 +345,7 @@ def counted(sale: OnSale) -> Counter[str]:
     for row in sale.database.rows["ledger"].values():
         counters[str(row.kind)] += row.kind != "request"
         counters["left"] += row.outcome == "left"
+        counters["elsewhere"] += row.outcome == "elsewhere"
         counters["passed_over"] += row.kind == "offer" and '"passed_over":0' not in row.result
         if row.kind == "request":
             counters[str(row.outcome)] += 1
@@ -321,4 +355,6 @@ def counted(sale: OnSale) -> Counter[str]:
             counters["no_such_hold"] += row.result == NO_SUCH_HOLD
             counters["waiting_bound"] += '"reason":"waiting"' in row.result
             counters["unreadable"] += row.result == '{"reason":"unreadable"}'
+            counters["category_refused"] += row.outcome == "limit_reached" and '"category":' in row.result
+            counters["tour_refused"] += '"reason":"tour_limit"' in row.result
     return counters

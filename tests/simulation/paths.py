@@ -78,6 +78,10 @@ PATHS: dict[str, str] = {
     "office_seats_not_free": "somebody had a seat that was to be blocked",
     "office_places_not_free": "or a place",
     "mismatch": "standbys that loaded anew",
+    "category_refused": "refused, too many of one category for one buyer",
+    "tour_refused": "refused, too many for one buyer on the dates of a tour",
+    "elsewhere": "batches that knew what buyers have on other dates of a tour",
+    "tour_wait": "batches that waited for a batch of another date of their tour",
 }
 
 OPTIONAL = frozenset({"mismatch"})

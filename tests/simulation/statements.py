@@ -158,7 +158,8 @@ def _set_policy(session: Session, values: Mapping[str, Any]) -> Rows:
 
 def _read_policy(session: Session, _values: Any) -> Rows:
     policy = policy_of(session.get("event", ONE))
-    return [(policy.state, policy.paused_at, None, None, *(getattr(policy, term) for term in DECIDED_BY))]
+    tour = (None, None) if policy.tour is None else (policy.tour.id, policy.tour.seats_per_buyer_max)
+    return [(policy.state, policy.paused_at, *tour, *(getattr(policy, term) for term in DECIDED_BY))]
 
 
 def _read_categories(session: Session, _values: Any) -> Rows:

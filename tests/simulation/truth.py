@@ -124,8 +124,35 @@ class VirtualTruth:
         return facts
 
     def elsewhere(self, tour_id: int, buyers: Sequence[str]) -> dict[str, int]:
-        """No virtual event is a date of a tour."""
-        raise AssertionError("asked only for a date of a tour")
+        """LOCK_TOUR_BUYERS, READ_ELSEWHERE."""
+        session = self._session
+        try:
+            session.step(f"lock buyers of tour {tour_id}")
+            self.lock_tour_buyers(tour_id, self._asking(buyers))
+            session.step("read what they have on other dates")
+            return self._read_elsewhere(tour_id, self._asking(buyers))
+        except _MAY_RETRY as error:
+            raise ShortWrite(str(error)) from error
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+
+    def _asking(self, buyers: Sequence[str]) -> list[str]:
+        """ASKING, by name."""
+        waiting = self._database.rows["waiting"].values()
+        return sorted({*buyers, *(row.buyer for row in waiting if row.state == "waiting")})
+
+    def lock_tour_buyers(self, tour_id: int, buyers: Sequence[str]) -> None:
+        for buyer in buyers:
+            self._session.lock_tour_buyer(tour_id, buyer)
+
+    def _read_elsewhere(self, tour_id: int, buyers: Sequence[str]) -> dict[str, int]:
+        others = [one for one in self._database.server.databases if one is not self._database]
+        counts = dict.fromkeys(buyers, 0)
+        for other in others:
+            for row in other.rows["hold"].values():
+                if row.tour_id == tour_id and row.buyer in counts and row.state in ("active", "paid"):
+                    counts[row.buyer] += row.quantity
+        return {buyer: count for buyer, count in counts.items() if count}
 
     def write(self, batch_no: int, begun: Begun, arrival: Arrival, pieces: Iterator[Decided]) -> Decided:
         session = self._session
@@ -150,7 +177,7 @@ class VirtualTruth:
                     [(hold_id, hold, "expiry") for hold_id, hold in decided.expired]
                     + [(old.hold_id, old.hold, "buyer") for old in decided.moved]
                 )
-                expected += self._claim(decided.claims)
+                expected += self._claim(decided.claims, decided.tour_id)
                 expected += self._carry(decided.moved)
             session.insert("ledger_batch", batch_no, BatchRow(*head[1:], self._next_hash))
             self.check_counts(expected)
@@ -272,13 +299,13 @@ class VirtualTruth:
             self._move_areas([(area, -count) for _, area, count in places]),
         ]
 
-    def _claim(self, claims: Sequence[Claim]) -> list[Counted]:
+    def _claim(self, claims: Sequence[Claim], tour_id: int | None) -> list[Counted]:
         """CLAIM_HOLDS, CLAIM_SEATS, CLAIM_HOLD_SEATS, MOVE_AREAS, CLAIM_HOLD_AREAS."""
         if not claims:
             return []
         session = self._session
         for hold_id, hold, request_id in claims:
-            row = HoldRow(hold.buyer, request_id, "active", hold.quantity, hold.expires_at)
+            row = HoldRow(hold.buyer, request_id, "active", hold.quantity, hold.expires_at, tour_id=tour_id)
             session.insert("hold", hold_id, row)
         pairs = sorted((seat, claim.hold_id) for claim in claims for seat in claim.hold.seats)
         if any(seat in self._database.poisoned for seat, _ in pairs):
