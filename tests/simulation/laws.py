@@ -312,6 +312,7 @@ def counted(sale: OnSale) -> Counter[str]:
     for row in sale.database.rows["ledger"].values():
         counters[str(row.kind)] += row.kind != "request"
         counters["left"] += row.outcome == "left"
+        counters["outage"] += row.outcome == "outage"
         counters["passed_over"] += row.kind == "offer" and '"passed_over":0' not in row.result
         if row.kind == "request":
             counters[str(row.outcome)] += 1

@@ -96,6 +96,9 @@ class VirtualTruth:
         row: CursorRow = session.get("cursor", ONE)
         if (row.epoch, row.owner, row.batch_no) != (*self._owned, after_batch):
             return None
+        if self._database.out_since(self._database.clock()) is not None:
+            self._world.counters["unattended"] += 1
+            return None
         now = max(row.batch_time, self._database.clock())
         session.put(
             "cursor", ONE, row._replace(batch_no=after_batch + 1, arrival=str(arrival), batch_time=now)
