@@ -70,7 +70,9 @@ class EventWorker(threading.Thread):
                 with connect(self._database_url, f"onsale allocator {self.slug}") as conn:
                     self._live(conn)
             except Fenced:
-                log.warning("%s: another's now, or not attended to for too long; standing by", self.slug)
+                log.warning(
+                    "%s: another worker owns the event now, or nobody attended; standing by", self.slug
+                )
             except (Unavailable, psycopg.OperationalError) as error:
                 log.warning("%s: %s; trying again", self.slug, error)
                 self._stop_asked.wait(AWAY_SECONDS)
