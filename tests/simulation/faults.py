@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from allocator import loop
+from allocator import lease, loop
 from allocator.announce import reload_seats
 from allocator.intake import Sorted
 from allocator.keys import Keys
@@ -119,6 +119,14 @@ def _trims_unread() -> AbstractContextManager[Any]:
     return broken
 
 
+def _renews_whatever_was(session: Session, values: Any) -> list[Any]:
+    session.lock("lease", ONE)
+    row = session.get("lease", ONE)
+    if row.owner in values[1]:
+        session.put("lease", ONE, row._replace(renewed_at=session.database.clock()))
+    return [(ONE,)]
+
+
 def _replace(owner: Any, name: str, by: Any) -> Break:
     return lambda: patch.object(owner, name, by)
 
@@ -128,6 +136,8 @@ LOST_STREAMS = Focus(("wipe_stream",), pause_seconds=6.0)
 DELETED_STREAMS = Focus(("delete_stream",), pause_seconds=6.0)
 OLDER_STREAMS = Focus(("older_file",), {"append unknown": 0.0}, pause_seconds=0.4)
 JUMPING_CLOCKS = Focus(("postgres_clock_jumps",))
+SLEEPS = Focus(("machine_sleeps",), pause_seconds=6.0)
+OUTAGES = Focus(("postgres_away",), pause_seconds=6.0)
 
 
 _FENCE, _TAKE_FACTS, _COMMITTED = VirtualTruth.fence, VirtualTruth._take_facts, VirtualTruth.committed
@@ -221,6 +231,26 @@ FAULTS: dict[str, Fault] = {
     "lost time": Fault(
         "after a pause memory does not give the lost time back",
         lambda: patch.object(Overlay, "_rebuild_expiries", _forget_extended),
+    ),
+    "outage fenced": Fault(
+        "an owner that slept goes on with its batches",
+        _replace(VirtualTruth, "attended", lambda truth: True),
+        SLEEPS,
+    ),
+    "outage hidden": Fault(
+        "who slept renews its lease as if nothing had been",
+        lambda: patch.dict(statements.STATEMENTS, {lease.RENEW: ("renew", _renews_whatever_was)}),
+        SLEEPS,
+    ),
+    "outage given": Fault(
+        "who takes over gives holds nothing back",
+        _replace(lease, "lock_outage", lambda conn, event: False),
+        OUTAGES,
+    ),
+    "outage told": Fault(
+        "nobody tells the allocator that holds got time back",
+        _replace(Overlay, "give_time", lambda overlay, since, lost_us: None),
+        OUTAGES,
     ),
 }
 
