@@ -22,7 +22,7 @@ from store.settings import EngineUrls
 from store.stream.redis_stream import connect as connect_stream
 from store.wire import decode_news, holds_channel
 from store.words import HoldId, Outage
-from tests.allocator.house import SLUG, Owner, check_laws, entry, owner_of, seats
+from tests.allocator.house import SLUG, Owner, check_laws, entry, open_event, owner_of, plan_of, seats
 from tests.allocator.waiting import held_up, is_free
 
 OUT_SECONDS = 60
@@ -276,3 +276,12 @@ def test_an_ordinary_takeover_does_not_wait_for_an_operator_who_changes_the_even
         operator.execute("SELECT 1 FROM event FOR UPDATE")
         seen = lease.look(conn, owner.event_id)
         assert lease.take(conn, owner.event_id, seen, "standby") is not None
+
+
+def test_an_outage_of_another_event_stops_no_batch(owner, redis_url):
+    number = open_event(owner.database_url, plan_of(), slug="other")
+    with contextlib.closing(Owner(owner.database_url, redis_url, number, "other")):
+        long_ago = "clock_timestamp() - interval '1 hour'"
+        owner.query_nothing(f"UPDATE event_cursor SET batch_time = {long_ago}")
+        owner.query_nothing(f"UPDATE lease SET renewed_at = {long_ago} WHERE event_id = %s", number)
+        held(owner, "ann")

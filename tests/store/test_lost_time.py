@@ -116,7 +116,8 @@ def test_where_nothing_ran_nothing_is_said(conn, event):
 
 def pause(conn, seconds_ago):
     events.set_state(conn, "gig", EventState.PAUSED)
-    conn.execute(f"UPDATE event SET paused_at = clock_timestamp() - interval '{seconds_ago} seconds'")
+    since = f"clock_timestamp() - interval '{seconds_ago} seconds'"
+    conn.execute(f"UPDATE event SET paused_at = {since} WHERE state = 'paused'")
 
 
 def test_an_outage_within_a_pause_is_given_back_as_the_pause_alone(conn, event):
@@ -214,3 +215,12 @@ def test_while_paused_in_an_outage_a_hold_that_ran_at_the_last_sign_can_be_paid(
     hold(conn, event, seconds=-20.0)
     unattended(conn, OUT_SECONDS)
     assert change(conn, holds.confirm, event) is HoldState.PAID
+
+
+def test_a_pause_of_one_event_says_nothing_of_another(conn, event):
+    other = make_event(conn, "other")
+    add_hold(conn, other, 2)
+    pause(conn, 10)
+    unattended(conn, OUT_SECONDS)
+    events.set_state(conn, "gig", EventState.OPEN)
+    assert give(conn, other) / 1e6 == seconds(OUT_SECONDS)
