@@ -259,7 +259,7 @@ export class Orders {
       hold.extensions_left = 0;
       this.sale.tell(words.noMoreTime());
     }
-    if (code === "hold_expired") this.became(hold.id, "expired");
+    if (code === "hold_expired") this.became(this.lapsed.add(hold), "expired");
     return true;
   }
 
