@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from allocator.choosing import Chosen
 from allocator.memory import Hold, Memory
-from store.words import Blocks, HoldId, LedgerKind, WaitId
+from store.words import Blocks, HoldId, LedgerKind, Outage, WaitId
 
 
 class Row(NamedTuple):
@@ -70,6 +70,8 @@ class Decided:
     blocks_by_fact: list[Blocks] = field(default_factory=list)
     """What was blocked or unblocked; memory says which."""
     extended: list[HoldId] = field(default_factory=list)
+    outages: list[Outage] = field(default_factory=list)
+    """After which holds got time back."""
     state: str = ""
     """The event's state when a policy fact set it."""
     tour_id: int | None = None

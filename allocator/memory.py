@@ -247,17 +247,21 @@ class Overlay:
         memory = self._memory
         paused_at, extend_us = memory.policy.paused_at, policy.holds_extended_us
         if extend and extend_us and paused_at is not None:
-            for hold in memory.holds.values():
-                if hold.expires_at > paused_at:
-                    self._extended.append((hold, extend_us))
-                    hold.expires_at += extend_us
-            self._rebuild_expiries()
+            self.give_time(paused_at, extend_us)
         memory.policy = policy
         limits = limits_by_number(memory.layout, policy)
         assert limits.keys() == memory.category_limits.keys() or not memory.count_by_buyer, (
             "which categories have a limit is settled before anybody has anything: what they have is counted"
         )
         memory.category_limits = limits
+
+    def give_time(self, since: int, lost_us: int) -> None:
+        """Every hold that ran at `since` gets the lost time back."""
+        for hold in self._memory.holds.values():
+            if hold.expires_at > since:
+                self._extended.append((hold, lost_us))
+                hold.expires_at += lost_us
+        self._rebuild_expiries()
 
     def set_elsewhere(self, counts: dict[str, int]) -> None:
         """What buyers have on the tour's other dates, for as long as this batch lasts."""

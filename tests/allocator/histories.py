@@ -153,6 +153,7 @@ changed: st.SearchStrategy[Changed] = st.builds(
             "left",
             "sold",
             "returned",
+            "outage",
             *STATES,
         )
     ),
@@ -212,7 +213,7 @@ crowd_chosen: st.SearchStrategy[Chosen] = st.one_of(
 )
 CROWD_CHANGES = (
     "released", "released", "some", "paid", "left", "blocked", "unblocked", "policy", "pause",
-    "resume", "resume",
+    "resume", "resume", "outage",
 )  # fmt: skip
 crowds: st.SearchStrategy[list[Step]] = st.lists(
     st.builds(

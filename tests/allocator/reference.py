@@ -66,6 +66,7 @@ class ReferenceFact:
     """Of `left`: a wait id."""
     policy: Policy | None = None
     by_us: int = 0
+    since: int | None = None
     seats: tuple[int, ...] = ()
     areas: tuple[tuple[int, int], ...] = ()
     """What is given back of a hold; none: all of it. What is blocked, sold or taken back."""
@@ -204,12 +205,11 @@ class Reference:
         ]
 
     def _consume(self, fact: ReferenceFact) -> None:
-        if fact.policy is not None:
-            for hold in self.running("active"):
-                paused_at = self.policy.paused_at
-                if paused_at is not None and hold.expires_at > paused_at:
-                    hold.expires_at += fact.policy.holds_extended_us
-            self.policy = fact.policy
+        since = self.policy.paused_at if fact.policy else fact.since
+        for hold in self.running("active"):
+            if since is not None and hold.expires_at > since:
+                hold.expires_at += fact.policy.holds_extended_us if fact.policy else fact.by_us
+        self.policy = fact.policy or self.policy
         if fact.kind == "elsewhere":
             self.elsewhere = fact.counts
         places = [area for area, count in fact.areas for _ in range(count)]

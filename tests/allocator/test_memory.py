@@ -34,6 +34,7 @@ def test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change():
     overlay.free_some(HoldId(1), (1,), ((0, 1),))
     overlay.extend(HoldId(1), 500)
     overlay.extend(HoldId(3), 7)
+    overlay.give_time(250, 30)
     overlay.free(HoldId(1))
     overlay.claim(HoldId(4), Hold("dan", (1, 2), ((0, 3),), 400))
     overlay.settle(HoldId(2))

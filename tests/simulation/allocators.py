@@ -66,13 +66,12 @@ class Allocator:
         conn: Any = None
         while True:
             process.sleep(RENEW_SECONDS)
-            owned = self.worker.owned
-            if owned is None or not self.worker.attends():
+            if self.worker.owned is None or not self.worker.attends():
                 continue
             try:
                 if conn is None:
                     conn = Connection(self.database.connect(process))
-                lease.renew(conn, {1: owned})
+                worker.renew(conn, [self.worker])
             except psycopg.OperationalError:
                 conn = None
 

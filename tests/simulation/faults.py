@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from msgspec import json
 
-from allocator import loop, memory
+from allocator import lease, loop, memory
 from allocator.announce import reload_seats
 from allocator.decide import Ask, Fact
 from allocator.intake import Sorted
@@ -129,6 +129,14 @@ def _elsewhere_untold(self: loop.BatchLoop, facts: Sequence[Fact], asks: Sequenc
     return facts
 
 
+def _renews_whatever_was(session: Session, values: Any) -> list[Any]:
+    session.lock("lease", ONE)
+    row = session.get("lease", ONE)
+    if row.owner in values[1]:
+        session.put("lease", ONE, row._replace(renewed_at=session.database.clock()))
+    return [(ONE,)]
+
+
 def _replace(owner: Any, name: str, by: Any) -> Break:
     return lambda: patch.object(owner, name, by)
 
@@ -138,6 +146,8 @@ LOST_STREAMS = Focus(("wipe_stream",), pause_seconds=6.0)
 DELETED_STREAMS = Focus(("delete_stream",), pause_seconds=6.0)
 OLDER_STREAMS = Focus(("older_file",), {"append unknown": 0.0}, pause_seconds=0.4)
 JUMPING_CLOCKS = Focus(("postgres_clock_jumps",))
+SLEEPS = Focus(("machine_sleeps",), pause_seconds=6.0)
+OUTAGES = Focus(("postgres_away",), pause_seconds=6.0)
 
 
 _FENCE, _TAKE_FACTS, _COMMITTED = VirtualTruth.fence, VirtualTruth._take_facts, VirtualTruth.committed
@@ -255,6 +265,26 @@ FAULTS: dict[str, Fault] = {
     "tour told": Fault(
         "what buyers have on other dates is not in the ledger",
         _replace(CountedLoop, "_with_elsewhere", _elsewhere_untold),
+    ),
+    "outage fenced": Fault(
+        "an owner that slept goes on with its batches",
+        _replace(VirtualTruth, "attended", lambda truth: True),
+        SLEEPS,
+    ),
+    "outage hidden": Fault(
+        "who slept renews its lease as if nothing had been",
+        lambda: patch.dict(statements.STATEMENTS, {lease.RENEW: ("renew", _renews_whatever_was)}),
+        SLEEPS,
+    ),
+    "outage given": Fault(
+        "who takes over gives holds nothing back",
+        _replace(lease, "lock_outage", lambda conn, event: False),
+        OUTAGES,
+    ),
+    "outage told": Fault(
+        "nobody tells the allocator that holds got time back",
+        _replace(Overlay, "give_time", lambda overlay, since, lost_us: None),
+        OUTAGES,
     ),
 }
 

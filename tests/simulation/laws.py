@@ -26,6 +26,7 @@ from bench.evidence import Batch as Head
 from bench.evidence import HoldRow as HeldRow
 from store.ledger import DIGEST_BYTES, GENESIS, batch_hash, row_digest
 from store.lookups import Key
+from store.lost_time import OUTAGE_SECONDS
 from store.stream.port import REQUEST, RawEntry
 from store.wire import arrival_order, decode_entry
 from store.words import Arrival, EventState, Policy
@@ -35,7 +36,7 @@ from tests.simulation.gateways import EVENT
 from tests.simulation.load import load_memory
 from tests.simulation.postgres import ONE, Database, HoldRow, Session
 from tests.simulation.truth import known_keys
-from tests.simulation.world import World
+from tests.simulation.world import SECOND, World
 
 if TYPE_CHECKING:
     from tests.simulation.on_sale import OnSale
@@ -45,6 +46,8 @@ _ARRIVAL = re.compile(r"\d+-\d+")
 _ACCEPTED = re.compile(r"(\S+)'s request (\S+) was accepted as ")
 
 
+SIGN_US_MAX = 3 * SECOND
+"""How long a takeover takes, with its waits for locks."""
 HAND = {"block": "blocked", "unblock": "unblocked", "sell": "sold", "return": "returned"}
 """An operator's change, and the fact it is in the ledger."""
 
@@ -75,6 +78,24 @@ class OnCommit:
                 quantity = quantity_on_all_dates(self._database, buyer, holds)
                 if quantity > tour.seats_per_buyer_max:
                     self._broken(f"over_limit: {buyer} has {quantity} on the dates of a tour: {tour}")
+        if "lease" in changes or "cursor" in changes:
+            self._time_is_given_back(changes)
+
+    def _time_is_given_back(self, changes: dict[str, dict[Any, Any]]) -> None:
+        """The first sign of life after an outage comes with the time for what ran at the last one."""
+        rows = self._database.rows
+        before, paused_at = self._database.last_sign(), rows["event"][ONE].paused_at
+        lease = changes.get("lease", {}).get(ONE, rows["lease"][ONE])
+        cursor = changes.get("cursor", {}).get(ONE, rows["cursor"][ONE])
+        now = max(lease.renewed_at, lease.given_until, cursor.batch_time)
+        lost_us = min(now, paused_at or now) - before - SIGN_US_MAX
+        if lost_us <= OUTAGE_SECONDS * SECOND:
+            return
+        ran = [no for no, row in rows["hold"].items() if row.state == "active" and row.expires_at > before]
+        facts = [row for row in changes.get("fact", {}).values() if row is not None]
+        given_us = sum(msgspec.json.decode(row.body)["lost_us"] for row in facts if row.kind == "outage")
+        if ran and not lost_us <= given_us <= lost_us + SIGN_US_MAX:
+            self._broken(f"nobody attended for more than {lost_us} µs, and holds {ran[:3]} got {given_us}")
 
     def _broken(self, story: str) -> None:
         self._world.note("law", story)
@@ -346,6 +367,7 @@ def counted(sale: OnSale) -> Counter[str]:
         counters[str(row.kind)] += row.kind != "request"
         counters["left"] += row.outcome == "left"
         counters["elsewhere"] += row.outcome == "elsewhere"
+        counters["outage"] += row.outcome == "outage"
         counters["passed_over"] += row.kind == "offer" and '"passed_over":0' not in row.result
         if row.kind == "request":
             counters[str(row.outcome)] += 1

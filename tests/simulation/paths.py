@@ -77,6 +77,8 @@ PATHS: dict[str, str] = {
     "office_not_in_order": "somebody tried to take back what an order has not",
     "office_seats_not_free": "somebody had a seat that was to be blocked",
     "office_places_not_free": "or a place",
+    "outage": "outages after which holds got time back",
+    "unattended": "owners that found that nobody had attended for long",
     "mismatch": "standbys that loaded anew",
     "category_refused": "refused, too many of one category for one buyer",
     "tour_refused": "refused, too many for one buyer on the dates of a tour",

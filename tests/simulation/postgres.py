@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import errors as pg
 
+from store.lost_time import OUTAGE_SECONDS
 from store.plan import Plan
 from store.words import TourLimit
 from tests.simulation.world import SECOND, Host, Process, World
@@ -75,6 +76,7 @@ class LeaseRow(NamedTuple):
     worker: str
     backend: int
     renewed_at: int
+    given_until: int = 0
 
 
 class FactRow(NamedTuple):
@@ -173,6 +175,24 @@ class Database:
         lease: LeaseRow = self.rows["lease"][ONE]
         stale = lease.renewed_at < self.clock() - int(lease_seconds * SECOND)
         return lease.owner is None or stale or lease.backend not in self.backends
+
+    def last_sign(self) -> int:
+        """LAST_SIGN."""
+        lease: LeaseRow = self.rows["lease"][ONE]
+        cursor: CursorRow = self.rows["cursor"][ONE]
+        return max(lease.renewed_at, lease.given_until, cursor.batch_time)
+
+    def out_since(self, at: int) -> int | None:
+        """Since when nobody attends to the event, if by `at` that is an outage."""
+        since = self.last_sign()
+        return since if since < at - OUTAGE_SECONDS * SECOND else None
+
+    def run_by(self) -> int:
+        """RUN_BY."""
+        paused_at = self.rows["event"][ONE].paused_at
+        at = self.clock() if paused_at is None else paused_at
+        since = self.out_since(at)
+        return int(at if since is None else since)
 
 
 class Session:

@@ -94,6 +94,7 @@ class Trouble:
             self.double_an_entry,
             self.lose_fan_out,
             self.poison,
+            self.machine_sleeps,
         ]
         self._mix = random.sample(everything, random.randint(2, len(everything)))
         if only:
@@ -252,7 +253,7 @@ class Trouble:
         self.house.database.restart(self.world.random.uniform(0.05, 0.5))
 
     def postgres_away(self) -> None:
-        seconds = self.world.random.uniform(0.5, 5.0)
+        seconds = self.world.random.choice((self.world.random.uniform(0.5, 5.0), 7.0, 12.0))
         self._said(f"takes Postgres away for {seconds:.1f} s")
         self.world.counters["postgres_away"] += 1
         self.house.database.restart(seconds)
@@ -271,3 +272,13 @@ class Trouble:
         poisoned = self.house.database.poisoned
         poisoned.add(seat)
         self.world.after(self.world.random.uniform(0.5, 3.0), lambda: poisoned.discard(seat))
+
+    def machine_sleeps(self) -> None:
+        """Everything of ours stops and goes on later, with every connection as it was."""
+        seconds = self.world.random.choice((3.0, 8.0, 20.0))
+        self._said(f"sleeps for {seconds} s")
+        self.house.stream.lost_late = True
+        for host in self.world.hosts:
+            if not host.dead:
+                host.stop(seconds)
+                time_out_idle(host, self.house.database)

@@ -96,11 +96,18 @@ class VirtualTruth:
         row: CursorRow = session.get("cursor", ONE)
         if (row.epoch, row.owner, row.batch_no) != (*self._owned, after_batch):
             return None
+        if not self.attended():
+            self._world.counters["unattended"] += 1
+            return None
         now = max(row.batch_time, self._database.clock())
         session.put(
             "cursor", ONE, row._replace(batch_no=after_batch + 1, arrival=str(arrival), batch_time=now)
         )
         return now
+
+    def attended(self) -> bool:
+        """Of FENCE: no outage has to be given back first."""
+        return self._database.out_since(self._database.clock()) is None
 
     def _lock_due(self, batch_time: int) -> None:
         """LOCK_DUE."""

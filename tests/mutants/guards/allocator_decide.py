@@ -344,13 +344,13 @@ MUTANTS: list[Mutant] = [
         "if hold is not None and hold.expires_at == expires_at:",
         "if hold is not None:",
         f"{DECIDE}::test_resuming_gives_every_hold_that_ran_at_the_pause_the_lost_time_back",
-        more=(("            self._rebuild_expiries()\n        memory.policy", "        memory.policy"),),
+        more=(("        self._rebuild_expiries()\n\n    def set_elsewhere", "\n    def set_elsewhere"),),
     ),
     memory(
         Kind.PAUSE,
         "only holds that ran at the pause get the lost time back",
-        "                if hold.expires_at > paused_at:\n",
-        "                if True:\n",
+        "            if hold.expires_at > since:\n",
+        "            if True:\n",
         f"{CROSSROADS}::test_a_hold_that_was_over_at_the_pause_gets_no_time_back",
     ),
     memory(
