@@ -70,6 +70,8 @@ class Decided:
     blocks_by_fact: list[Blocks] = field(default_factory=list)
     """What was blocked or unblocked; memory says which."""
     extended: list[HoldId] = field(default_factory=list)
+    plans: list[tuple[int, int]] = field(default_factory=list)
+    """(version, position of its fact) of each plan that came to count."""
     state: str = ""
     """The event's state when a policy fact set it."""
     tour_id: int | None = None

@@ -92,8 +92,8 @@ class Asked:
 @dataclass(frozen=True)
 class Changed:
     kind: str
-    """paid, released, some (released), extended, blocked, unblocked, sold, returned, left, pause, resume,
-    close, policy"""
+    """paid, released, some (released), extended, blocked, unblocked, sold, returned, left, recategorised,
+    pause, resume, close, policy"""
     which: int
     value: int
 
@@ -153,6 +153,7 @@ changed: st.SearchStrategy[Changed] = st.builds(
             "left",
             "sold",
             "returned",
+            "recategorised",
             *STATES,
         )
     ),
@@ -212,7 +213,7 @@ crowd_chosen: st.SearchStrategy[Chosen] = st.one_of(
 )
 CROWD_CHANGES = (
     "released", "released", "some", "paid", "left", "blocked", "unblocked", "policy", "pause",
-    "resume", "resume",
+    "resume", "resume", "recategorised",
 )  # fmt: skip
 crowds: st.SearchStrategy[list[Step]] = st.lists(
     st.builds(

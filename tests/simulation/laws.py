@@ -44,7 +44,13 @@ _ARRIVAL = re.compile(r"\d+-\d+")
 _ACCEPTED = re.compile(r"(\S+)'s request (\S+) was accepted as ")
 
 
-HAND = {"block": "blocked", "unblock": "unblocked", "sell": "sold", "return": "returned"}
+HAND = {
+    "block": "blocked",
+    "unblock": "unblocked",
+    "sell": "sold",
+    "return": "returned",
+    "recategorise": "recategorised",
+}
 """An operator's change, and the fact it is in the ledger."""
 
 
@@ -253,6 +259,7 @@ def _replay(sale: OnSale) -> list[str]:
     memory, wishes = Memory(sale.layout, Policy(EventState.DRAFT)), Wishes(sale.layout)
     facts: Counter[int] = Counter()
     for batch in _batches(sale):
+        wishes = wishes.by(memory.layout)
         facts.update(decode_fact(row.input).fact for row in batch.rows if row.kind == "fact")
         try:
             again = decide_again(memory, wishes, batch)
@@ -312,6 +319,7 @@ def counted(sale: OnSale) -> Counter[str]:
     for row in sale.database.rows["ledger"].values():
         counters[str(row.kind)] += row.kind != "request"
         counters["left"] += row.outcome == "left"
+        counters["recategorised"] += row.outcome == "recategorised"
         counters["passed_over"] += row.kind == "offer" and '"passed_over":0' not in row.result
         if row.kind == "request":
             counters[str(row.outcome)] += 1

@@ -77,6 +77,9 @@ PATHS: dict[str, str] = {
     "office_not_in_order": "somebody tried to take back what an order has not",
     "office_seats_not_free": "somebody had a seat that was to be blocked",
     "office_places_not_free": "or a place",
+    "recategorised": "seats and areas moved to other categories by operators",
+    "plan_moved": "a batch whose requests were read by the plan before",
+    "office_category_limited": "somebody tried to move what is of a limited category",
     "mismatch": "standbys that loaded anew",
 }
 

@@ -357,9 +357,9 @@ MUTANTS: list[Mutant] = [
     memory(
         Kind.OVERLAY,
         "a discarded batch leaves no trace",
-        "        memory = self._memory\n        memory.policy = self._policy\n",
+        "        memory = self._memory\n        if memory.layout is not self._layout:\n",
         "        memory = self._memory\n        if memory:\n            return\n"
-        "        memory.policy = self._policy\n",
+        "        if memory.layout is not self._layout:\n",
         NO_TRACE,
     ),
     memory(
