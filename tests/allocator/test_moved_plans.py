@@ -69,7 +69,7 @@ def seats_of(answer: tuple[str, str]) -> list[str]:
     return list(json.loads(answer[1])["seats"])
 
 
-def test_who_asks_before_a_move_is_served_by_the_plan_before_and_who_asks_after_it_by_the_new_one(owner):
+def test_who_asks_before_a_move_is_served_by_the_plan_before_it_and_who_asks_after_it_is_not(owner):
     [before] = owner.ask(entry("ann", "r1", gold(3)))
     owner.recategorise("Silver", "A-1", "A-2", "A-3", "A-4", "A-5", areas=["floor"])
     owner.settle_down()
@@ -91,7 +91,9 @@ def test_requests_that_came_with_a_move_are_decided_by_the_new_plan_in_their_ord
     assert seats_of(found[2]) == ["A-1", "A-2", "A-3", "A-4"]
 
 
-def test_what_was_read_ahead_is_read_again_by_the_plan_it_is_decided_by(database_url, redis_url):
+@pytest.mark.parametrize("tick", [True, False])
+def test_what_was_read_ahead_is_read_again_by_the_plan_it_is_decided_by(database_url, redis_url, tick):
+    """Whether the move comes with the next requests, or before them, as when the stream cannot be reached."""
     with owner_of(database_url, redis_url, plan_of(rows=2, seats_a_row=5), seats_per_buyer_max=40) as made:
         event = made.event_id
     owner = Owner(database_url, redis_url, event, batch_size_max=2)
@@ -102,6 +104,8 @@ def test_what_was_read_ahead_is_read_again_by_the_plan_it_is_decided_by(database
         owner.loop.turn()  # two, and two are read ahead
         owner.recategorise("Silver", "A-1", "A-2", "A-3", "A-4", "A-5")
         owner.recategorise("Gold", "B-1")
+        if tick:
+            owner.loop.tick()
         for _ in range(5):
             owner.loop.turn()
         found = [owner.answer(one) for one in asked]

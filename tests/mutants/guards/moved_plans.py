@@ -146,7 +146,7 @@ ALLOCATOR: list[Mutant] = [
         "a replay begins with the plan that the sale began with",
         " AND event_plan.version = 0 WHERE",
         " WHERE",
-        WITH_IT,
+        f"{TAKEN_IN}::test_who_asks_before_a_move_is_served_by_the_plan_before_it_and_who_asks_after_it_is_not",
     ),
     load(
         Kind.SNAPSHOT,
