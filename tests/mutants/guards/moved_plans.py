@@ -356,7 +356,7 @@ CHECKER: list[Mutant] = [
         "the checker judges no gate by seats that were moved",
         " | {truth.plan.seats[seat].guid for seat in walk.moved}",
         "",
-        f"{CHECKED}::test_a_gate_that_said_nothing_is_left_of_a_category_is_not_judged_by_seats_that_were_moved_into_it",
+        f"{CHECKED}::test_a_gate_that_said_nothing_is_left_of_a_category_is_not_judged_by_seats_that_were_moved",
     ),
 ]
 
