@@ -21,9 +21,12 @@ from allocator.replay import Finding, verify
 from allocator.truth import PostgresTruth
 from bench.checker import judge
 from bench.truth import read_truth
+from store import audit, events
 from store.database import connect
 from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
 from store.plan import encode
+from store.recategorise import recategorise
+from store.venues.rows import save_venue
 from store.wire import decode_delta, seats_channel
 from store.words import Arrival, Best, EventState, Policy, Recategorise, Want
 from tests.allocator.house import (
@@ -366,6 +369,24 @@ def test_moves_are_taken_in_one_by_one(owner):
 
 def test_what_is_of_a_limited_category_contradicts_memory_when_it_is_moved():
     memory = Memory(Layout(plan_of()), Policy(EventState.OPEN, limits={"Gold": 2}))
+    memory.count_by_buyer["ann"] = 1
     for move in (Recategorise(1, 0, (15,)), Recategorise(1, 1, (0,))):
         with pytest.raises(AssertionError, match="of a limited category"):
             Overlay(memory).recategorise(move)
+
+
+def test_a_limit_that_was_set_in_the_lobby_after_a_move_does_not_contradict_it(database_url, redis_url):
+    """Memory that is loaded before either is taken in knows the limit already."""
+    with connect(database_url, "operator") as conn:
+        plan = plan_of()
+        event = events.create_event(conn, SLUG, "Gala", save_venue(conn, "house", plan), plan)
+        events.set_state(conn, SLUG, EventState.LOBBY)
+        recategorise(conn, SLUG, "Silver", ["A-1"], [], audit.said("Olga", "the pillar"))
+        events.set_policy(conn, SLUG, limits={"Silver": 1})
+    owner = Owner(database_url, redis_url, event)
+    try:
+        assert owner.memory.category_limits == {1: 1}
+        owner.settle_down()
+        assert (owner.memory.layout.version, owner.memory.layout.plan.seats[0].category) == (1, 1)
+    finally:
+        owner.close()

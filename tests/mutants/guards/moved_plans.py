@@ -207,9 +207,16 @@ ALLOCATOR: list[Mutant] = [
     memory(
         Kind.FACTS,
         "what is of a limited category is moved by nobody",
-        "        assert touched.isdisjoint(memory.category_limits),",
+        "        assert touched.isdisjoint(memory.category_limits) or not memory.count_by_buyer,",
         "        assert touched,",
         f"{TAKEN_IN}::test_what_is_of_a_limited_category_contradicts_memory_when_it_is_moved",
+    ),
+    memory(
+        Kind.FACTS,
+        "a limit that was set in the lobby after a move does not contradict it",
+        "(memory.category_limits) or not memory.count_by_buyer,",
+        "(memory.category_limits),",
+        f"{TAKEN_IN}::test_a_limit_that_was_set_in_the_lobby_after_a_move_does_not_contradict_it",
     ),
     memory(
         Kind.FACTS,
