@@ -69,6 +69,7 @@ def seat_changes(event: str, memory: Memory, batch_no: int, batch_time: int, dec
         decided.state,
         [seat for seat in turned if hold_of[seat] == BLOCKED],
         sorted({(area, hold.expires_at) for hold in given for area, _ in hold.areas}),
+        bool(decided.plans),
     )
     return seats_channel(event), encode_delta(delta)
 

@@ -33,6 +33,7 @@ from store.words import (
     Outage,
     Outcome,
     Policy,
+    Recategorise,
     Returned,
     Sold,
     WaitId,
@@ -56,6 +57,7 @@ _decode_left = msgspec.json.Decoder(Left).decode
 _decode_sold = msgspec.json.Decoder(Sold).decode
 _decode_returned = msgspec.json.Decoder(Returned).decode
 _decode_outage = msgspec.json.Decoder(Outage).decode
+_decode_recategorise = msgspec.json.Decoder(Recategorise).decode
 
 
 class Fact(NamedTuple):
@@ -126,6 +128,7 @@ def decide_in_pieces(
     more_offers = waiting.OFFERS_PER_BATCH_MAX - overlay.offers
     assert position + len(asks) + more_offers < 1 << 16, "a hold id has 16 bits for the position"
     assert not asks or memory.policy.state is not EventState.PAUSED, "while paused nothing is decided"
+    assert not asks or not decided.plans, "what was asked is read by the plan that it is decided by"
     yield decided
     for start in range(0, len(asks), piece):
         _answer_all(memory, overlay, batch_no, batch_time, asks[start : start + piece], decided, offering)
@@ -187,6 +190,8 @@ def _take_fact(memory: Memory, overlay: Overlay, fact: Fact, decided: Decided) -
         decided.blocks_by_fact.append(Blocks(back.seats, back.areas))
     elif fact.kind == FactKind.OUTAGE:
         decided.outages.append(_decode_outage(fact.body))
+    elif fact.kind == FactKind.RECATEGORISED:
+        decided.plans.append((memory.layout.version, len(decided.rows)))
     elif fact.kind == FactKind.EXTENDED:
         decided.extended += [] if hold is None or fact.hold_id is None else [fact.hold_id]
     elif hold is not None:
@@ -211,6 +216,9 @@ def consume(memory: Memory, overlay: Overlay, fact: Fact) -> Hold | None:
         return None
     if fact.kind == FactKind.LEFT:
         overlay.leave(WaitId(int(_decode_left(fact.body).wait)))
+        return None
+    if fact.kind == FactKind.RECATEGORISED:
+        overlay.recategorise(_decode_recategorise(fact.body))
         return None
     if fact.kind == FactKind.ELSEWHERE:
         overlay.set_elsewhere(_decode_elsewhere(fact.body))

@@ -72,6 +72,8 @@ class Decided:
     extended: list[HoldId] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)
     """After which holds got time back."""
+    plans: list[tuple[int, int]] = field(default_factory=list)
+    """(version, position of its fact) of each plan that came to count."""
     state: str = ""
     """The event's state when a policy fact set it."""
     tour_id: int | None = None

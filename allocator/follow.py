@@ -111,6 +111,7 @@ class Follower:
         if batch_no != memory.batch_no + 1:
             raise Mismatch(f"batch {memory.batch_no + 1} is missing before {batch_no}")
         overlay = Overlay(memory)
+        self._wishes = self._wishes.by(memory.layout)
         try:
             for _, position, kind, buyer, request_id, given, what, result in rows:
                 if kind == LedgerKind.REQUEST:

@@ -47,10 +47,13 @@ class Layout:
         "slot_of",
         "stretch_of",
         "stretch_slots",
+        "version",
     )
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, version: int = 0) -> None:
         self.plan = plan
+        self.version = version
+        """How many moves to other categories there were since the sale began."""
         self.seat_by_guid = {seat.guid: number for number, seat in enumerate(plan.seats)}
         self.seat_json = [json.dumps(seat.guid, ensure_ascii=False) for seat in plan.seats]
         self.area_by_guid = {area.guid: number for number, area in enumerate(plan.areas)}

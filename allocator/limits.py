@@ -98,7 +98,7 @@ class Room:
 
     def barred(self, mask: int, quantity: int) -> int | None:
         """Where no category of these blocks has room for a party of that size, that of the best block."""
-        if self.narrowed(mask, quantity):
+        if not mask or self.narrowed(mask, quantity):  # who waits may describe what there is no longer
             return None
         layout = self._layout
         first, _ = layout.block_slots[(mask & -mask).bit_length() - 1]

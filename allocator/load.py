@@ -7,7 +7,7 @@ a ledger of a million rows takes a second and a standby has them already.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 
@@ -19,28 +19,59 @@ from allocator.ports import Cursor
 from allocator.wishes import Wishes
 from store import plan as plans
 from store.events import load_policy
+from store.lookups import PLAN_THAT_COUNTS
 from store.words import Arrival, HoldId, WaitId
 
 Connection = psycopg.Connection[Any]
 
 
+READ_PLAN: Final = f"""
+SELECT coalesce(event_plan.plan, venue.plan), coalesce(event_plan.version, 0)
+  FROM event JOIN venue ON event.venue_id = venue.id {PLAN_THAT_COUNTS} WHERE event.id = %s
+"""
+
+READ_FIRST_PLAN: Final = """
+SELECT coalesce(event_plan.plan, venue.plan), 0
+  FROM event JOIN venue ON event.venue_id = venue.id
+  LEFT JOIN event_plan ON event_plan.event_id = event.id AND event_plan.version = 0 WHERE event.id = %s
+"""
+
+READ_VERSION: Final = """
+SELECT coalesce(max(version), 0) FROM event_plan WHERE event_id = %s AND ledger_at IS NOT NULL
+"""
+
+
 def load_layout(conn: Connection, event_id: int) -> Layout:
-    """The event's plan, ready for decisions."""
-    row = conn.execute(
-        "SELECT coalesce(event_plan.plan, venue.plan) FROM venue JOIN event ON event.venue_id = venue.id"
-        "  LEFT JOIN event_plan ON event_plan.event_id = event.id WHERE event.id = %s",
-        (event_id,),
-    ).fetchone()
+    """The event's plan as the last batch left it, ready for decisions."""
+    layout = _layout(conn, event_id, READ_PLAN)
     conn.commit()
+    return layout
+
+
+def load_first_layout(conn: Connection, event_id: int) -> Layout:
+    """The event's plan as the sale began with it: of what was moved since, the ledger says when."""
+    layout = _layout(conn, event_id, READ_FIRST_PLAN)
+    conn.commit()
+    return layout
+
+
+def _layout(conn: Connection, event_id: int, statement: str) -> Layout:
+    row = conn.execute(statement.encode(), (event_id,)).fetchone()
     assert row is not None, "an event has a venue"
-    return Layout(plans.decode(row[0].encode()))
+    return Layout(plans.decode(row[0].encode()), row[1])
 
 
 def load_memory(conn: Connection, event_id: int, layout: Layout) -> tuple[Memory, Cursor]:
-    """The state after the last committed batch and where it stands."""
+    """The state after the last committed batch and where it stands.
+
+    By `layout`, unless the event's plan is another by then: that is read with the rest.
+    """
     conn.rollback()
     with conn.transaction():
         conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        (version,) = conn.execute(READ_VERSION, (event_id,)).fetchall()[0]
+        if version != layout.version:
+            layout = _layout(conn, event_id, READ_PLAN)
         memory = Memory(layout, load_policy(conn, event_id))
         cursor = _cursor(conn, event_id, memory)
         _seats(conn, event_id, memory)
@@ -131,7 +162,7 @@ def _waiting(conn: Connection, event_id: int, memory: Memory) -> None:
         " WHERE waiting.event_id = %s AND waiting.state = 'waiting' ORDER BY wait_id",
         (event_id,),
     ):
-        memory.waiting.add(WaitId(wait_id), buyer, request_id, wishes.read(want.encode()))
+        memory.waiting.add(WaitId(wait_id), buyer, request_id, wishes.read_again(want.encode()))
     row = conn.execute(
         "SELECT count(*) FROM ledger WHERE event_id = %s AND batch_no = %s AND kind = 'offer'",
         (event_id, memory.batch_no),

@@ -43,6 +43,11 @@ class PausedMeanwhile(Exception):
     """The event is paused, by the batch's facts or those of one before: its requests keep their order."""
 
 
+class PlanMoved(Exception):
+    """Seats are in other categories, by the batch's facts or since its requests were read: these are read
+    again by that plan."""
+
+
 class BatchLoop:
     """Owns one event's memory. Call `attend` once, then `turn` until it raises. Not thread-safe."""
 
@@ -118,6 +123,9 @@ class BatchLoop:
         # what was read ahead arrived before anything that is found below, and before a marker made now
         if self._look_below and not self._ahead.holds(self.cursor.arrival):
             self.attend()
+        if self._wishes.layout is not self.memory.layout:
+            self._wishes = self._wishes.by(self.memory.layout)
+            self._ahead.prepare_again()
         if self.memory.policy.state is EventState.PAUSED:
             self._wait_paused()
             return
@@ -141,7 +149,7 @@ class BatchLoop:
             self._partly = True
             self._decide(batch, [_newest(read) for read in reads])
             self._partly = len(reads[-1]) >= self._batch_size_max  # until nothing more was there
-        except PausedMeanwhile:
+        except (PausedMeanwhile, PlanMoved):
             self.tick()
 
     def tick(self) -> None:
@@ -272,12 +280,16 @@ class BatchLoop:
 
     def _attempt(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         memory, truth = self.memory, self._truth
+        if asks and self._wishes.layout is not memory.layout:
+            raise PlanMoved
         begun = truth.begin(memory.batch_no, arrival)
         batch_no = memory.batch_no + 1
         overlay = Overlay(memory)
         try:
             if asks and _paused_after(memory, begun.facts):
                 raise PausedMeanwhile
+            if asks and any(fact.kind == FactKind.RECATEGORISED for fact in begun.facts):
+                raise PlanMoved
             facts = self._with_elsewhere(begun.facts, asks)
             pieces = decide_in_pieces(memory, overlay, batch_no, begun.batch_time, facts, asks, PIECE_SIZE)
             decided = truth.write(batch_no, begun, arrival, self._and_read_ahead(pieces))

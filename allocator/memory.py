@@ -15,8 +15,9 @@ from allocator.layout import Layout
 from allocator.limits import count_limited, limits_by_number
 from allocator.seating import Seating
 from allocator.waiting import Entry, Group, Lack, WaitingList
-from allocator.wishes import Wish
-from store.words import Blocks, EventState, HoldId, Policy, Returned, Sold, WaitId
+from allocator.wishes import Wish, Wishes
+from store.categories import after
+from store.words import Blocks, EventState, HoldId, Policy, Recategorise, Returned, Sold, WaitId
 
 BLOCKED = -1
 """In `Memory.hold_of`: the seat is not for sale. 0 means free, anything else names a hold or order."""
@@ -107,6 +108,17 @@ class Memory:
         self.seating.hide([seat])
         self.seats_free -= 1
 
+    def under(self, layout: Layout) -> None:
+        """The same memory by another plan of the same seats and areas, of which some are of other categories.
+
+        Whatever hangs on categories is made anew from what memory knows, the same in owner, standby and
+        replay: blocks, ranks and masks, which blocks seat how many, and the waiting list.
+        """
+        self.layout = layout
+        self.seating = Seating(layout)
+        self.seating.hide([seat for seat, hold_id in enumerate(self.hold_of) if hold_id])
+        self.waiting = self.waiting.under(layout)
+
     def put(self, hold_id: HoldId, hold: Hold) -> None:
         """Enter an active hold whose seats and places are taken already (loading)."""
         self.holds[hold_id] = hold
@@ -137,6 +149,7 @@ class Overlay:
         "_counts",
         "_extended",
         "_holds",
+        "_layout",
         "_memory",
         "_policy",
         "_seats",
@@ -153,6 +166,7 @@ class Overlay:
         self._category_counts: list[tuple[tuple[str, int], int]] = []
         self._holds: list[tuple[HoldId, Hold | None]] = []
         self._policy = memory.policy
+        self._layout = memory.layout
         self._extended: list[tuple[Hold, int]] = []
         self._waits: list[tuple[WaitId, Entry | None]] = []
         """Who began to wait (None) and who ceased to."""
@@ -263,6 +277,17 @@ class Overlay:
                 hold.expires_at += lost_us
         self._rebuild_expiries()
 
+    def recategorise(self, move: Recategorise) -> None:
+        """An operator gave seats and areas another category: from here on all is decided by that plan."""
+        memory, plan = self._memory, self._memory.layout.plan
+        assert move.version == memory.layout.version + 1, "moves to other categories are taken in one by one"
+        touched = {move.category, *(plan.seats[seat].category for seat in move.seats)}
+        touched |= {plan.areas[area].category for area in move.areas}
+        assert touched.isdisjoint(memory.category_limits) or not memory.count_by_buyer, (
+            "what is of a limited category was counted as such; before anybody has anything nothing was"
+        )
+        memory.under(Layout(after(plan, move), move.version))
+
     def set_elsewhere(self, counts: dict[str, int]) -> None:
         """What buyers have on the tour's other dates, for as long as this batch lasts."""
         self._memory.elsewhere = counts
@@ -298,6 +323,8 @@ class Overlay:
     def discard(self) -> None:
         """The transaction is not true: put everything back as it was."""
         memory = self._memory
+        if memory.layout is not self._layout:
+            memory.under(self._layout)
         memory.policy = self._policy
         memory.category_limits = limits_by_number(memory.layout, self._policy)
         memory.elsewhere = {}
@@ -322,11 +349,13 @@ class Overlay:
                 memory.count_by_buyer.pop(buyer, None)
         for key, count in reversed(self._category_counts):
             _set_count(memory.count_by_category, key, count)
+        wishes = Wishes(memory.layout)
         for wait_id, entry in reversed(self._waits):
             if entry is None:
                 memory.waiting.remove(wait_id)
             else:
-                memory.waiting.add(wait_id, entry.buyer, entry.request_id, entry.group.wish)
+                wish = wishes.read_again(entry.wish.text)  # it may have left after the plan was moved
+                memory.waiting.add(wait_id, entry.buyer, entry.request_id, wish)
         memory.waiting.undo_sleep(self._slept)
         self._rebuild_expiries()
 

@@ -62,7 +62,7 @@ class Offering:
     def _make(self, who: Iterator[Servable]) -> None:
         memory, decided = self._memory, self._decided
         expires_at = self._batch_time + memory.policy.offer_ttl_seconds * 1_000_000
-        for wait_id, (buyer, request_id, _), choice, chosen in who:
+        for wait_id, (buyer, request_id, _, _), choice, chosen in who:
             row = len(decided.rows)
             hold_id = HoldId(self._batch_no << 16 | row)
             hold = Hold(buyer, chosen.seats, chosen.areas, expires_at)

@@ -37,6 +37,16 @@ class ReadAhead(Generic[T]):
         self._wanted = (Arrival(entries[-1][0].decode()), count_max) if full else None
         return entries, prepared
 
+    def prepare_again(self) -> None:
+        """What was read ahead is prepared anew: it is to be something else by now."""
+        if self._next is None or self._next[1].exception() is not None:
+            return
+        after, reading = self._next
+        entries, _ = reading.result()
+        again: Future[tuple[list[RawEntry], T]] = Future()
+        again.set_result((entries, self._prepare(entries)))
+        self._next = (after, again)
+
     def holds(self, after: Arrival) -> bool:
         """Whether something above `after` was read ahead. A read that failed holds nothing."""
         if self._next is None or self._next[0] != after:

@@ -15,7 +15,7 @@ import psycopg
 from allocator.decide import CODE_VERSION, Ask, Fact, decide
 from allocator.decided import Row
 from allocator.follow import decode_fact
-from allocator.load import load_layout
+from allocator.load import load_first_layout, load_layout
 from allocator.memory import Memory, Overlay
 from allocator.offering import OffersFirst
 from allocator.wishes import Wish, Wishes
@@ -89,7 +89,7 @@ def read_batches(conn: Connection, event_id: int, after: int) -> Iterator[Batch]
 
 
 def decide_again(memory: Memory, wishes: Wishes, batch: Batch) -> list[Row]:
-    """What must have come out of this batch. Moves `memory` to after it."""
+    """What must have come out of this batch. Moves `memory` to after it. `wishes` are by its layout."""
     facts: list[Fact] = []
     asks: list[Ask] = []
     for row in batch.rows:
@@ -113,7 +113,7 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Batch]:
     After a batch whose rows were changed, its own story is the finding and the replay goes on from
     what the ledger says, as far as it makes sense: the first finding is the one to look at.
     """
-    layout = load_layout(conn, event_id)
+    layout = load_first_layout(conn, event_id)
     memory = Memory(layout, Policy(EventState.DRAFT))
     wishes = Wishes(layout)
     wants: dict[tuple[str, str], str] = {}
@@ -126,6 +126,7 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Batch]:
             story = f"was decided by version {batch.code_version} of the decision; this is {CODE_VERSION}"
             found.append(Finding(batch.batch_no, None, story))
         if not found:
+            wishes = wishes.by(memory.layout)
             found = [*_conflicts(batch, wants), *_decided_again(memory, wishes, batch)]
         if found:
             yield from found
@@ -134,6 +135,10 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Batch]:
         before, expected = batch.hash, batch.batch_no + 1
     if until >= expected:
         yield Finding(expected, None, f"batches {expected} to {until} are missing")
+    now, by_ledger = load_layout(conn, event_id), memory.layout
+    moved_on = now.version > by_ledger.version  # a sale goes on while its ledger is read
+    if not moved_on and (now.version, now.plan) != (by_ledger.version, by_ledger.plan):
+        yield Finding(until, None, "the event's plan is not the one that the ledger's moves lead to")
     yield from _rows_of_no_batch(conn, event_id)
 
 

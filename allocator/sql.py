@@ -202,6 +202,11 @@ SELECT %(event)s, hold_id, area_no, quantity
        AS new (hold_id, area_no, quantity)
 """
 
+PLAN_COUNTS: Final = """
+-- Rare: seats were moved to other categories. What has a higher number was decided by that plan.
+UPDATE event_plan SET ledger_at = %s WHERE event_id = %s AND version = %s AND ledger_at IS NULL
+"""
+
 WRITE_BATCH: Final = """
 INSERT INTO ledger_batch (event_id, batch_no, epoch, batch_time, arrival, code_version, row_digests, hash)
 VALUES (%s, %s, %s, to_timestamp(%s / 1000000.0), %s, %s, %s, %s)

@@ -107,6 +107,7 @@ class PostgresTruth:
                 expected += self._free(decided.expired, decided.moved)
                 expected += self._claim(decided.claims, decided.tour_id)
                 expected += self._carry(decided.moved)
+                expected += self._plans(batch_no, decided)
                 self._conn.execute(sql.WRITE_BATCH, (self._event_id, *head, self._next_hash))
             for cursor, count, what in expected:
                 if cursor.rowcount != count:
@@ -279,6 +280,13 @@ class PostgresTruth:
         news = _array([old.to for old in moved])
         given = self._moved(moved) | {"news": news}
         return [(self._conn.execute(sql.CARRY_EXTENSIONS, given), len(moved), "extensions of moved holds")]
+
+    def _plans(self, batch_no: int, decided: Decided) -> list[Counted]:
+        """From which row on a plan with seats in other categories counts."""
+        return [
+            (self._conn.execute(sql.PLAN_COUNTS, (batch_no << 16 | row, self._event_id, version)), 1, "plan")
+            for version, row in decided.plans
+        ]
 
     def _moved(self, moved: Sequence[Moved]) -> dict[str, object]:
         return {

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
+from allocator.layout import Layout
 from allocator.ordered import Ordered
-from allocator.wishes import Option, Wish
+from allocator.wishes import Option, Wish, Wishes
 from store.words import WaitId
 
 OFFERS_PER_BATCH_MAX = 8_000
@@ -47,6 +48,8 @@ class Entry(NamedTuple):
     buyer: str
     request_id: str
     group: Group
+    wish: Wish
+    """Equal to the group's in what can be had for it now; not in its words."""
 
 
 class WaitingList:
@@ -99,7 +102,7 @@ class WaitingList:
                 self.restless[wish.options] = group
         group.waits.add(wait_id)
         self.order.add(wait_id)
-        self.entries[wait_id] = Entry(buyer, request_id, group)
+        self.entries[wait_id] = Entry(buyer, request_id, group, wish)
         self.count_by_buyer[buyer] = self.count_by_buyer.get(buyer, 0) + 1
 
     def remove(self, wait_id: WaitId) -> Entry:
@@ -117,6 +120,13 @@ class WaitingList:
         if count:
             self.count_by_buyer[entry.buyer] = count
         return entry
+
+    def under(self, layout: Layout) -> WaitingList:
+        """The same list by another plan: what everyone wants is read again, and all are awake."""
+        wishes, moved = Wishes(layout), WaitingList(layout.rank_of)
+        for wait_id, entry in self:
+            moved.add(wait_id, entry.buyer, entry.request_id, wishes.read_again(entry.wish.text))
+        return moved
 
     def came_free(self, seats: Sequence[int], areas: Sequence[tuple[int, int]]) -> None:
         """Seats and places can be had again: who lacked one of them is tried in the next pass."""

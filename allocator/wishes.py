@@ -43,7 +43,7 @@ class Option(NamedTuple):
 class Wish:
     """A checked want: its options in the buyer's order. `reason` is empty, or says why it is invalid."""
 
-    __slots__ = ("move", "options", "reason", "seat", "waits")
+    __slots__ = ("move", "options", "reason", "seat", "text", "waits")
 
     def __init__(
         self,
@@ -59,6 +59,8 @@ class Wish:
         """The hold that one of the options is to replace."""
         self.waits = waits
         """Goes on the waiting list when none of the options can be had."""
+        self.text = b""
+        """Of what may have to wait: to be read again by another plan."""
         self.seat = -1
         """The one seat that is all that is asked for, as nearly everyone does; -1 otherwise."""
         if len(options) == 1 and move is None and not waits:
@@ -70,11 +72,15 @@ class Wish:
 class Wishes:
     """Reads wants for one layout; remembers at most `REMEMBERED_MAX` of them."""
 
-    __slots__ = ("_known", "_layout")
+    __slots__ = ("_known", "layout")
 
     def __init__(self, layout: Layout) -> None:
-        self._layout = layout
+        self.layout = layout
         self._known: dict[bytes, Wish] = {}
+
+    def by(self, layout: Layout) -> Wishes:
+        """These, if that is the layout they are read for; else new ones that are."""
+        return self if layout is self.layout else Wishes(layout)
 
     def read(self, text: bytes) -> Wish:
         """The wish for this text. Never raises: what cannot be read is invalid, with a reason."""
@@ -85,11 +91,24 @@ class Wishes:
             wish = self._known[text] = self._read(text)
         return wish
 
+    def read_again(self, text: bytes) -> Wish:
+        """The wish of who waits, asked for under whatever plan: what is of no such category any longer cannot
+        be had, and stays on the list.
+        """
+        wish = self.read(text)
+        if wish.reason:
+            wish = _resolve(decode_want(text), self.layout, waiting=True)
+            wish.text = text
+        return wish
+
     def _read(self, text: bytes) -> Wish:
         if not text or min(text) < 0x20:  # between the words of JSON; a line of the ledger has none
             return Wish(UNREADABLE)
         try:
-            return _resolve(decode_want(text), self._layout)
+            wish = _resolve(decode_want(text), self.layout)
+            if wish.waits:
+                wish.text = text
+            return wish
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Wish(UNREADABLE)
 
@@ -98,7 +117,7 @@ class _Invalid(Exception):
     """Why."""
 
 
-def _resolve(want: Want, layout: Layout) -> Wish:
+def _resolve(want: Want, layout: Layout, *, waiting: bool = False) -> Wish:
     if (
         len(want.seats) == 1
         and want.best is None
@@ -114,18 +133,19 @@ def _resolve(want: Want, layout: Layout) -> Wish:
         return Wish(WAITLIST_WITH_MOVE)
     try:
         move = None if want.move is UNSET else HoldId(int(want.move))
-        return Wish("", tuple(_option(choice, layout) for choice in want.choices), move, waits=want.waitlist)
+        options = tuple(_option(choice, layout, waiting) for choice in want.choices)
+        return Wish("", options, move, waits=want.waitlist)
     except _Invalid as invalid:
         return Wish(str(invalid))
 
 
-def _option(choice: Choice, layout: Layout) -> Option:
+def _option(choice: Choice, layout: Layout, waiting: bool) -> Option:
     seats = tuple(layout.seat_by_guid.get(guid, -1) for guid in choice.seats)
     if -1 in seats:
         raise _Invalid("unknown_seat")
     if len(set(seats)) < len(seats):
         raise _Invalid("repeated_seat")
-    parties = tuple(_party(best, layout) for best in choice.parties)
+    parties = tuple(_party(best, layout, waiting) for best in choice.parties)
     areas = tuple(sorted((layout.area_by_guid.get(guid, -1), count) for guid, count in choice.areas.items()))
     if areas and areas[0][0] == -1:
         raise _Invalid("unknown_area")
@@ -137,9 +157,9 @@ def _option(choice: Choice, layout: Layout) -> Option:
     return Option(seats, parties, areas, quantity, choice.up_to and quantity > 1)  # fewer than one is none
 
 
-def _party(best: Best, layout: Layout) -> Party:
+def _party(best: Best, layout: Layout, waiting: bool) -> Party:
     mask = layout.mask(best)
-    if not mask:
+    if not mask and not waiting:
         raise _Invalid(_what_is_unknown(best, layout))
     if best.accessible > best.quantity:
         raise _Invalid("more_accessible_than_asked_for")

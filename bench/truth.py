@@ -11,8 +11,10 @@ from store import plan as plans
 from store.errors import NotFound
 
 EVENT = """
+-- The plan that the sale began with; the ledger says what was moved since.
 SELECT event.id, coalesce(event_plan.plan, venue.plan)
-  FROM event JOIN venue ON venue.id = event.venue_id LEFT JOIN event_plan ON event_plan.event_id = event.id
+  FROM event JOIN venue ON venue.id = event.venue_id
+  LEFT JOIN event_plan ON event_plan.event_id = event.id AND event_plan.version = 0
  WHERE event.slug = %s
 """
 SEATS = "SELECT seat_no, state, hold_id FROM seat WHERE event_id = %s ORDER BY seat_no"

@@ -36,7 +36,7 @@ from gateway.runtime import Runtime, running
 from gateway.settings import Settings
 from store import lookups
 from store.errors import NotFound, OnsaleError, Unavailable
-from store.event_prices import EventPrices
+from store.event_prices import ShownPrices
 from store.prices import of_categories
 from store.words import EventState
 
@@ -85,10 +85,9 @@ async def show_event(request: Request, event: Slug) -> Response:
 async def show_plan(
     request: Request, event: Slug, if_none_match: Annotated[str | None, Header()] = None
 ) -> Response:
-    """The seating plan. Once the event is no draft it never changes, so its ETag is good for ever."""
+    """The seating plan. Seats may come to be of other categories, while it is a draft and while it sells."""
     runtime = await _runtime(request).events.get(event)
-    kept = "no-cache" if runtime.row.state is EventState.DRAFT else "max-age=86400"
-    headers = {"ETag": runtime.plan_etag, "Cache-Control": f"public, {kept}"}
+    headers = {"ETag": runtime.plan_etag, "Cache-Control": "public, no-cache"}
     if if_none_match == runtime.plan_etag:
         return Response(status_code=304, headers=headers)
     return Response(runtime.plan_text, headers=headers, media_type="application/json")
@@ -106,7 +105,8 @@ async def show_prices(request: Request, event: Slug) -> Response:
     """What a seat or place of each category costs: its price, fee, tax, and what is paid in all."""
     runtime = await _runtime(request).events.get(event)
     plan, terms = runtime.plan, runtime.row.price_terms
-    prices = EventPrices(plan.currency, terms, of_categories(plan.categories, terms))
+    categories = of_categories(plan.categories, terms)
+    prices = ShownPrices(plan.currency, terms, categories, runtime.plan_moves)
     return json_response(prices, headers={"Cache-Control": "no-store"})
 
 

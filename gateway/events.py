@@ -32,6 +32,7 @@ from notifier.hub import Client, broadcast
 from store import lookups, plan
 from store.errors import Conflicted, NotFound, Unavailable
 from store.lookups import EventRow, Pool, SeatMap
+from store.prices import PlanMove
 from store.stream import RedisIntake
 from store.wire import STREAM_LOST, Delta, HoldNews, Published
 from store.words import Arrival, EventState, Want
@@ -48,14 +49,24 @@ MISSING_MAX = 1_000
 HELD_BACK_MAX = 10_000
 
 
+PLAN_CHANGED = b'{"type":"plan"}'
+"""Told to every socket: seats are of other categories; plan and prices are to be read again."""
+
+
 class EventRuntime:
     """One event as this gateway knows it."""
 
     def __init__(
-        self, row: EventRow, plan_text: bytes, plan_sha256: str, seat_map: SeatMap, parts: Parts
+        self,
+        row: EventRow,
+        plan_text: bytes,
+        plan_sha256: str,
+        plan_moves: list[PlanMove],
+        seat_map: SeatMap,
+        parts: Parts,
     ) -> None:
         self.row = row
-        self._take_plan(plan_text, plan_sha256)
+        self._take_plan(plan_text, plan_sha256, plan_moves)
         self.seats = Seats(self.plan)
         self.numbers, self.area_numbers = self.seats.numbers, self.seats.area_numbers
         self.watch = Watch(self.seats)
@@ -190,6 +201,8 @@ class EventRuntime:
         self._version += 1
         seats = [no for no, _ in delta.held] + delta.freed + delta.sold + delta.blocked
         self.watch.changed(delta.batch_no, seats, [no for no, _ in delta.areas])
+        if delta.plan:
+            self._begin(self._read_row())
         if delta.state and delta.state != self.row.state:
             self._begin(self._read_row())
             self._reload()  # a resume moves the end of every running hold
@@ -233,21 +246,25 @@ class EventRuntime:
         try:
             async with self._parts.pool.connection() as connection:
                 row = await lookups.event_by_slug(connection, self.row.slug)
-                if row.plan_sha256 != self.row.plan_sha256:
-                    self._take_plan(*await lookups.plan_text(connection, row.id))
+                moved = row.plan_sha256 != self.row.plan_sha256
+                if moved:
+                    text = await lookups.plan_text(connection, row.id)
+                    self._take_plan(*text, await lookups.plan_moves(connection, row.id))
                     self.seats.take_categories(self.plan)
-                    self._reload()
         except (NotFound, *DATABASE_AWAY):
             return
+        if moved:
+            await broadcast(self.clients, PLAN_CHANGED)
         before, self.row = self.row.state, row
         if row.state is not before:
             self._set_state(row.state)
             frame = msgspec.json.encode({"type": "event", "state": row.state})
             await broadcast(self.clients, frame)
 
-    def _take_plan(self, text: bytes, sha256: str) -> None:
-        """What may change of it, while the event is a draft, are the categories of its seats."""
+    def _take_plan(self, text: bytes, sha256: str, moves: list[PlanMove]) -> None:
+        """What may change of it are the categories of its seats and areas."""
         self.plan = plan.decode(text)
+        self.plan_moves = moves
         self.plan_text = text
         self.plan_etag = f'"{sha256}"'
 
@@ -282,6 +299,7 @@ def public(row: EventRow) -> dict[str, object]:
         "prices": row.price_terms,
         "limits": row.limits,
         "tour": row.tour,
+        "plan": row.plan_sha256,
     }
 
 
@@ -335,7 +353,8 @@ class Events:
         try:
             async with self._parts.pool.connection() as connection:
                 row = await lookups.event_by_slug(connection, slug)
-                text, sha256 = await lookups.plan_text(connection, row.id)
+                text = await lookups.plan_text(connection, row.id)
+                moves = await lookups.plan_moves(connection, row.id)
                 seat_map = await lookups.seat_map(connection, row.id)
         except NotFound:
             if len(self._missing) >= MISSING_MAX:
@@ -344,7 +363,7 @@ class Events:
             raise
         except DATABASE_AWAY as error:
             raise Unavailable("The database is away. Try again shortly.") from error
-        runtime = EventRuntime(row, text, sha256, seat_map, self._parts)
+        runtime = EventRuntime(row, *text, moves, seat_map, self._parts)
         await runtime.start()
         self._loaded[slug] = runtime
         return runtime

@@ -50,12 +50,14 @@ class Seats:
         self.numbers = {seat.guid: no for no, seat in enumerate(plan.seats)}
         self.area_numbers = {area.guid: no for no, area in enumerate(plan.areas)}
         self.areas_free = [0] * len(plan.areas)
-        self.take_categories(plan)
+        self._take(Stock(plan))
 
     def take_categories(self, plan: Plan) -> None:
-        """The seats are of these categories from now on; a `load` has to follow."""
-        self.stock = Stock(plan)
-        self.letters, self.held_until = self.stock.letters, self.stock.held_until
+        """The seats are of these categories from now on; nothing else of them is different."""
+        self._take(self.stock.under(plan))
+
+    def _take(self, stock: Stock) -> None:
+        self.stock, self.letters, self.held_until = stock, stock.letters, stock.held_until
 
     def load(self, snapshot: SeatMap) -> tuple[list[int], list[int]]:
         """Take the truth; returns the numbers of seats and areas that look different now."""

@@ -20,7 +20,7 @@ from gateway.holders import ChangedHold
 from gateway.problems import PROBLEM_TYPE
 from gateway.waiters import WaitingList
 from store.audit import Audit
-from store.event_prices import EventPrices
+from store.event_prices import EventPrices, ShownPrices
 from store.events import Event
 from store.overview import Overview
 from store.plan import Plan
@@ -69,6 +69,8 @@ class PublicEvent(Struct):
     prices: PriceTerms
     limits: dict[str, int]
     tour: PublicTour | None
+    plan: str
+    """SHA-256 of the plan, as in its ETag."""
 
 
 class PublicEvents(Struct):
@@ -205,7 +207,7 @@ CALLS: dict[tuple[str, str], Call] = {
         {200: ("The plan.", Plan), 304: ("You have it.", None)}, (400, 404, 503)
     ),
     ("get", "/v1/events/{event}/prices"): Call(
-        {200: ("What each category costs.", EventPrices)}, (400, 404, 503)
+        {200: ("What each category costs.", ShownPrices)}, (400, 404, 503)
     ),
     ("get", "/v1/events/{event}/seats"): Call({200: ("The seat map.", SeatMap)}, (400, 404, 503)),
     ("post", "/v1/events/{event}/requests"): Call(

@@ -64,6 +64,14 @@ class Stock:
         self._area_ends: list[set[int]] = [set() for _ in plan.areas]
         """Whole seconds, rounded down: at most one entry for each second that a hold can last."""
 
+    def under(self, plan: Plan) -> Stock:
+        """The same seats and places, some of other categories."""
+        stock = Stock(plan)
+        held = [(no, self.held_until[no]) for no, letter in enumerate(self.letters) if letter == HELD]
+        stock.load(bytes(self.letters), held, [])
+        stock._area_ends = self._area_ends
+        return stock
+
     # --- changes ---
 
     def load(

@@ -15,7 +15,7 @@ from store.blocks import Conn, in_transaction
 from store.errors import BadRequest, Conflicted
 from store.events import get_event
 from store.plan import Category
-from store.prices import CategoryPrice, PriceTerms, of_categories
+from store.prices import CategoryPrice, PlanMove, PriceTerms, of_categories
 from store.words import EventState
 
 LOCK_EVENT: Final = "SELECT state FROM event WHERE id = %(event)s FOR NO KEY UPDATE"
@@ -47,6 +47,12 @@ class EventPrices(msgspec.Struct, frozen=True):
     currency: str
     terms: PriceTerms
     categories: list[CategoryPrice]
+
+
+class ShownPrices(EventPrices, frozen=True):
+    """And what was moved to other categories since the sale began: what is had costs what it did then."""
+
+    moved: list[PlanMove] = []
 
 
 def read(conn: Conn, event_id: int) -> EventPrices:

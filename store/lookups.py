@@ -11,14 +11,15 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import psycopg
 from msgspec import Struct
 from psycopg_pool import AsyncConnectionPool
 
 from store.errors import NotFound
-from store.prices import PriceTerms
+from store.prices import PlanMove, PriceTerms
 from store.wire import decision_frame
-from store.words import Arrival, EventState, Micros
+from store.words import Arrival, EventState, Micros, WasOf
 
 Conn = psycopg.AsyncConnection[tuple[Any, ...]]
 Pool = AsyncConnectionPool[Conn]
@@ -67,7 +68,7 @@ class EventRow(Struct, frozen=True):
     tour: TourRow | None
     price_terms: PriceTerms = PriceTerms()
     plan_sha256: str = ""
-    """In hex, of the event's plan; what it is of may change while it is a draft."""
+    """In hex, of the event's plan: another where seats were moved to other categories."""
 
 
 class Decided(Struct, frozen=True):
@@ -166,7 +167,15 @@ SELECT asked.buyer, asked.request_id, found.input, found.arrival, found.outcome,
     LIMIT 1) AS found
 """
 
-_EVENT = """
+PLAN_THAT_COUNTS = """
+-- The event's own plan, if it has one: the last whose move decisions were made by.
+  LEFT JOIN LATERAL (
+    SELECT plan, plan_sha256, version FROM event_plan
+     WHERE event_plan.event_id = event.id AND (version = 0 OR ledger_at IS NOT NULL)
+     ORDER BY version DESC LIMIT 1) AS event_plan ON true
+"""
+
+_EVENT = f"""
 SELECT event.id, event.slug, event.name, venue_id, state, hold_ttl_seconds, event.seats_per_buyer_max,
        fast_gate, (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds,
        offer_ttl_seconds, limits,
@@ -176,15 +185,19 @@ SELECT event.id, event.slug, event.name, venue_id, state, hold_ttl_seconds, even
   FROM event JOIN venue ON venue.id = event.venue_id
   LEFT JOIN tour ON tour.id = event.tour_id
   LEFT JOIN event_price ON event_price.event_id = event.id
-  LEFT JOIN event_plan ON event_plan.event_id = event.id
+  {PLAN_THAT_COUNTS}
 """
 READ_EVENT = _EVENT + " WHERE event.slug = %s"
 LIST_EVENTS = _EVENT + f" ORDER BY event.id DESC LIMIT {EVENTS_MAX}"
-READ_PLAN = """
+READ_PLAN = f"""
 SELECT coalesce(event_plan.plan, venue.plan),
        encode(coalesce(event_plan.plan_sha256, venue.plan_sha256), 'hex')
-  FROM event JOIN venue ON venue.id = event.venue_id LEFT JOIN event_plan ON event_plan.event_id = event.id
+  FROM event JOIN venue ON venue.id = event.venue_id {PLAN_THAT_COUNTS}
  WHERE event.id = %s
+"""
+READ_MOVES = """
+SELECT ledger_at, moved::text FROM event_plan
+ WHERE event_id = %s AND version > 0 AND ledger_at IS NOT NULL ORDER BY version
 """
 READ_CURSOR = "SELECT arrival, batch_no FROM event_cursor WHERE event_id = %s"
 
@@ -225,6 +238,8 @@ SELECT DISTINCT hold_area.area_no, (extract(epoch FROM hold.expires_at) * 100000
 SNAPSHOT_AREAS = """
 SELECT capacity - held - sold - blocked FROM area WHERE event_id = %s ORDER BY area_no
 """
+
+_decode_was = msgspec.json.Decoder(WasOf).decode
 
 
 async def decisions(connection: Conn, event_id: int, keys: Sequence[Key]) -> dict[Key, Decided]:
@@ -276,6 +291,12 @@ async def plan_text(connection: Conn, event_id: int) -> tuple[bytes, str]:
     row = await (await connection.execute(READ_PLAN, (event_id,))).fetchone()
     assert row is not None, "an event's venue exists"
     return row[0].encode(), row[1]
+
+
+async def plan_moves(connection: Conn, event_id: int) -> list[PlanMove]:
+    """What was moved to other categories since the sale began, in order."""
+    rows = await (await connection.execute(READ_MOVES, (event_id,))).fetchall()
+    return [PlanMove(str(at), (was := _decode_was(moved)).seats, was.areas) for at, moved in rows]
 
 
 async def cursor_of(connection: Conn, event_id: int) -> Cursor:

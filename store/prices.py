@@ -55,6 +55,17 @@ class CategoryPrice(Price, frozen=True):
     category: str
 
 
+class PlanMove(Struct, frozen=True):
+    """A move of a sale: what it changed, by number of the plan, each with the category it had before.
+
+    A hold or order of a lower number than `before` was decided before it, and costs what it did then.
+    """
+
+    before: str
+    seats: list[tuple[int, int]]
+    areas: list[tuple[int, int]]
+
+
 def price_of(price_minor: int, terms: PriceTerms) -> Price:
     """What a seat of that price costs."""
     fee = terms.fee_minor + _part(price_minor * terms.fee_basis_points, WHOLE)

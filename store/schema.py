@@ -128,9 +128,26 @@ event_plan = Table(
     "event_plan",
     metadata,
     Column("event_id", Integer, primary_key=True, autoincrement=False),
+    Column(
+        "version",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        server_default="0",
+        comment="0: settled before the sale; each move while it runs makes the next",
+    ),
     Column("plan", Text, nullable=False, comment="the venue's with some categories moved, as canonical JSON"),
     Column("plan_sha256", LargeBinary, nullable=False),
-    comment="events whose categories are not all the venue's; settled before the sale begins",
+    Column(
+        "ledger_at",
+        BigInteger,
+        nullable=True,
+        comment="batch_no << 16 | position of its fact: holds above it were given by this plan",
+    ),
+    Column("moved", JSON, nullable=True, comment="seats and areas by number, with the category they had"),
+    CheckConstraint("(version = 0) = (moved IS NULL)", name="event_plan_moved"),
+    CheckConstraint("version BETWEEN 0 AND 100", name="event_plan_versions"),
+    comment="plans of events whose categories are not all the venue's",
 )
 
 seat = Table(
@@ -261,6 +278,7 @@ fact = Table(
             "sold",
             "returned",
             "outage",
+            "recategorised",
         ),
         name="fact_kind",
     ),

@@ -46,6 +46,8 @@ class Delta(Struct, frozen=True, array_like=True):
     blocked: list[int] = []
     places_held: list[tuple[int, int]] = []
     """(area number, expires_at in microseconds) of holds of standing places, each pair once"""
+    plan: bool = False
+    """Seats and areas are in other categories: the event's plan is another."""
 
 
 class HoldNews(Struct, frozen=True, array_like=True):

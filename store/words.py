@@ -121,6 +121,9 @@ class FactKind(StrEnum):
     """An operator sold blocked seats and places as an order; carries a `Sold`."""
     RETURNED = "returned"
     """An operator took an order back, or some of it; carries a `Returned`."""
+    RECATEGORISED = "recategorised"
+    """An operator gave seats and areas another category while the event sells; carries a
+    `Recategorise`."""
     ELSEWHERE = "elsewhere"
     """What a batch read of the tour's other dates: buyer → seats and places they have there, where there are
     any. Never a row of the fact table: the batch that reads it writes it into the ledger."""
@@ -278,3 +281,20 @@ class Outage(Struct, frozen=True):
 
     since: Micros
     lost_us: int
+
+
+class Recategorise(Struct, frozen=True):
+    """The body of a `recategorised` fact: what is of this category from here on, by number of the plan."""
+
+    version: int
+    """Of the event's plan; the first move of a sale makes version 1, each further one the next."""
+    category: int
+    seats: tuple[int, ...] = ()
+    areas: tuple[int, ...] = ()
+
+
+class WasOf(Struct, frozen=True):
+    """What such a move changed: numbers of the plan, each with the category it had."""
+
+    seats: list[tuple[int, int]]
+    areas: list[tuple[int, int]]

@@ -22,7 +22,8 @@ def check_answers(
     owners = {hold.hold_id: hold.buyer for hold in truth.holds}
     states = {hold.hold_id: hold.state for hold in truth.holds}
     ever_gone = _ever_gone(truth, walk)
-    never_gone = lru_cache(lambda want: _never_gone(want, truth.plan, ever_gone))
+    uncertain = ever_gone | {truth.plan.seats[seat].guid for seat in walk.moved}  # of what category, and when
+    never_gone = lru_cache(lambda want: _never_gone(want, truth.plan, uncertain))
     for (buyer, request_id), asks in _by_key(seen).items():
         rows = walk.by_key.get((buyer, request_id), [])
         frames = {frame for ask, _ in asks for _, frame in ask.decisions}

@@ -36,6 +36,7 @@ class _Limits:
 
     def __init__(self, truth: Truth) -> None:
         plan = truth.plan
+        self._names = [category.name for category in plan.categories]
         self._category_of = {seat.guid: plan.categories[seat.category].name for seat in plan.seats}
         self._guids = [seat.guid for seat in plan.seats]
         self._areas = [area.guid for area in plan.areas]
@@ -67,6 +68,10 @@ class _Limits:
             things = self._holds[hold][1]
             things.subtract([("seat", self._guids[seat]) for seat in body.get("seats", ())])
             things.subtract({("area", self._areas[area]): count for area, count in body.get("areas", ())})
+        elif row.outcome == "recategorised":
+            name = self._names[body["category"]]
+            self._category_of.update({self._guids[seat]: name for seat in body["seats"]})
+            self._category_of_area.update({self._areas[area]: name for area in body["areas"]})
         elif row.outcome in ENDS_A_HOLD:
             self._holds.pop(hold, None)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from bench.checks.waiting import ListWalk, what
 from bench.evidence import Finding, LedgerRow, Truth, read_json
+from store.plan import Plan, stretches
 
 ENDS_A_HOLD = frozenset({"released", "expired"})
 """Outcomes of fact and expiry rows after which the hold's seats are free."""
@@ -57,6 +59,8 @@ class Walk:
     """Area → places that an operator took off sale, after the last row."""
     refusals: list[Refusal] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    moved: set[int] = field(default_factory=set)
+    """Seats that an operator gave another category, at any time."""
     by_key: dict[tuple[str, str], list[LedgerRow]] = field(default_factory=dict)
     """Request rows by (buyer, request id)."""
 
@@ -71,6 +75,10 @@ class Walker:
         self.walk = Walk()
         self._truth = truth
         self._area_free = [area.capacity for area in truth.plan.areas]
+        self._category_of = [seat.category for seat in truth.plan.seats]
+        self._moves = 0
+        self._stretches = _stretches(truth.plan)
+        """Seats between aisles."""
         self._frees = 0
         self.owned: Counter[str] = Counter()
         """Seats and places of each buyer that count for the limit."""
@@ -101,6 +109,8 @@ class Walker:
                 self._sell(row)
             elif row.outcome == "returned":
                 self._take_back(row)
+            elif row.outcome == "recategorised":
+                self._recategorise(row)
             else:
                 self._end_or_pay(row)
         self.walk.findings += [*self.list.findings, *self.list.could_have(self._free_for)]
@@ -149,6 +159,20 @@ class Walker:
                 story = f"{told(row)} sold {places} places in {name}: more than were off sale."
                 self.walk.findings.append(Finding("unexplained", story))
         self.walk.lives[hold_id] = Life(hold_id, row, seats, areas, paid=True)
+
+    def _recategorise(self, row: LedgerRow) -> None:
+        """An operator gave seats another category: what is described by one means others from here on."""
+        body = read_json(row.input)["body"]
+        self._moves += 1
+        if body["version"] != self._moves:
+            story = f"Batch {row.batch_no} position {row.position} made plan {body['version']}"
+            self.walk.findings.append(
+                Finding("unexplained", f"{story}; it is move {self._moves} of the sale.")
+            )
+        for seat in body["seats"]:
+            self._category_of[seat] = body["category"]
+        self.walk.moved.update(body["seats"])
+        self._frees += 1
 
     def _take_back(self, row: LedgerRow) -> None:
         """An operator took an order back, or some of it; it is free, or stays off sale."""
@@ -304,15 +328,16 @@ class Walker:
         parted = best.get("apart", False)
         if best.get("accessible", 0):
             return None  # where they could sit is the replay's to judge
-        for block in plan.blocks:
-            category = plan.categories[block.category]
-            if best.get("section") not in (None, plan.sections[block.section].name):
+        for stretch in self._stretches:
+            if best.get("section") not in (None, plan.sections[plan.seats[stretch[0]].section].name):
                 continue
-            if best.get("category") not in (None, category.name) or not low <= category.price_minor <= high:
-                continue
-            run = 0
-            for seat in range(block.first, block.first + block.length):
-                run = run + 1 if self._is_open(seat) and seat not in but else 0
+            run, of = 0, -1
+            for seat in stretch:
+                number = self._category_of[seat]
+                category, before, of = plan.categories[number], of, number
+                meant = best.get("category") in (None, category.name) and low <= category.price_minor <= high
+                is_open = meant and self._is_open(seat) and seat not in but
+                run = (run if number == before else 0) + 1 if is_open else 0
                 if run:
                     found.append(seat)
                 if run == quantity:
@@ -323,6 +348,13 @@ class Walker:
         """Nobody has it, and it is not kept for who needs an accessible place."""
         kept = self._truth.plan.seats[seat].accessible or self._truth.plan.seats[seat].companion
         return not kept and seat not in self.walk.holder and seat not in self.walk.blocked
+
+
+def _stretches(plan: Plan) -> list[range]:
+    """Seats between aisles: blocks in a row that only a change of category parts are one."""
+    starts = {plan.blocks[blocks[0]].first for blocks in stretches(plan)}
+    starts |= {block.first for before, block in pairwise(plan.blocks) if before.category == block.category}
+    return [range(*pair) for pair in pairwise([*sorted(starts), len(plan.seats)])]
 
 
 def told(row: LedgerRow) -> str:

@@ -71,6 +71,8 @@ class Categories(Struct, frozen=True, forbid_unknown_fields=True):
     category: str
     seats: Named = []
     areas: Named = []
+    version: int | None = None
+    """Of the plan, as you know it: refused if it is another by now."""
 
 
 class Prices(PriceTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -129,11 +131,16 @@ async def take_back(request: Request, event: str, hold: str) -> Response:
 
 @router.post("/events/{event}/categories", openapi_extra=body_described(Categories))
 async def recategorise(request: Request, event: str) -> Response:
-    """Give seats and areas another category while the event is a draft; 409 `categories_fixed` afterwards."""
+    """Give seats and areas another category, before the sale or while it runs.
+
+    409 `categories_fixed` once it is over, `category_limited` while it runs, `plan_changed`.
+    """
     wanted = await read_body(request, Categories, SEATS_BYTES_MAX)
     said = audit.said(wanted.who, wanted.why)
     given = (event, wanted.category, wanted.seats, wanted.areas, said)
-    return answer(await in_database(request, lambda conn: move_categories(conn, *given)))
+    moved = await in_database(request, lambda conn: move_categories(conn, *given, version=wanted.version))
+    await wake_allocator(request, event)
+    return answer(moved)
 
 
 @router.get("/events/{event}/prices")

@@ -114,10 +114,11 @@ def recategorise(
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give seats and areas another category (price level), while the event is a draft."""
-    with told_plainly(as_json), with_engines(data_dir) as (conn, _):
+    """Give seats and areas another category (price level), before the sale or while it runs."""
+    with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
         said = audit.said(name_of(who), why)
         moved = move_categories(conn, slug, to, seats or [], area or [], said)
+        wake(urls.redis_url, slug)
         if as_json:
             print_json(moved)
         else:

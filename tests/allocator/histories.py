@@ -92,8 +92,8 @@ class Asked:
 @dataclass(frozen=True)
 class Changed:
     kind: str
-    """paid, released, some (released), extended, blocked, unblocked, sold, returned, left, pause, resume,
-    close, policy"""
+    """paid, released, some (released), extended, blocked, unblocked, sold, returned, left, recategorised,
+    pause, resume, close, policy"""
     which: int
     value: int
 
@@ -154,6 +154,7 @@ changed: st.SearchStrategy[Changed] = st.builds(
             "sold",
             "returned",
             "outage",
+            "recategorised",
             *STATES,
         )
     ),
@@ -214,6 +215,7 @@ crowd_chosen: st.SearchStrategy[Chosen] = st.one_of(
 CROWD_CHANGES = (
     "released", "released", "some", "paid", "left", "blocked", "unblocked", "policy", "pause",
     "resume", "resume", "outage",
+    "resume", "resume", "recategorised",
 )  # fmt: skip
 crowds: st.SearchStrategy[list[Step]] = st.lists(
     st.builds(

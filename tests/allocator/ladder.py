@@ -8,12 +8,29 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from store.plan import Plan, rows, stretches
+from msgspec.structs import replace
+
+from store.plan import Plan, number, rows, stretches
 from store.words import Best
 
 Seats = list[int]
 IsFree = Callable[[int], bool]
 Cost = tuple[int, int]
+
+
+def with_parts_of(plan: Plan, category: int, seats: Iterable[int], areas: Iterable[int]) -> Plan:
+    """A plan made as if these had been of that category from the beginning."""
+    in_it, areas_in_it = set(seats), set(areas)
+    return number(
+        plan.name,
+        plan.currency,
+        plan.categories,
+        plan.sections,
+        [replace(seat, category=category) if n in in_it else seat for n, seat in enumerate(plan.seats)],
+        [replace(area, category=category) if n in areas_in_it else area for n, area in enumerate(plan.areas)],
+        focal=(plan.focal_x, plan.focal_y),
+        size=(plan.width, plan.height),
+    )
 
 
 @dataclass

@@ -34,6 +34,11 @@ class Sale:
         text = want if isinstance(want, str) else canonical_want(want).decode()
         return Ask(Arrival("1-1"), buyer, "r", text, self.wishes.read(text.encode()))
 
+    def follow_plan(self) -> None:
+        """What is asked from now on is read by the plan that memory has by now."""
+        self.layout = self.memory.layout
+        self.wishes = self.wishes.by(self.layout)
+
     def batch(self, *asks: Ask, facts: Sequence[Fact] = (), seconds: float = 0) -> Decided:
         overlay = Overlay(self.memory)
         time = self.memory.batch_time + int(seconds * 1_000_000)

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from store.plan import Plan
 from store.wire import decode_want
 from store.words import Best, Choice, EventState, Policy, Want
-from tests.allocator.ladder import Ladder
+from tests.allocator.ladder import Ladder, with_parts_of
+from tests.allocator.reference_fact import ReferenceFact as ReferenceFact
 from tests.allocator.room import Room
 
 Decision = tuple[str, dict[str, Any]]
@@ -57,24 +58,6 @@ class ReferenceWait:
 
 class ReferenceTooManyOffers(Exception):
     """The batch has requests and makes as many offers as a batch may."""
-
-
-@dataclass
-class ReferenceFact:
-    kind: str
-    hold_id: int | None = None
-    """Of `left`: a wait id."""
-    policy: Policy | None = None
-    by_us: int = 0
-    since: int | None = None
-    seats: tuple[int, ...] = ()
-    areas: tuple[tuple[int, int], ...] = ()
-    """What is given back of a hold; none: all of it. What is blocked, sold or taken back."""
-    buyer: str = ""
-    blocked: bool = False
-    """What is taken back stays off sale."""
-    counts: dict[str, int] = field(default_factory=dict)
-    """What buyers have on the tour's other dates."""
 
 
 @dataclass
@@ -210,6 +193,9 @@ class Reference:
             if since is not None and hold.expires_at > since:
                 hold.expires_at += fact.policy.holds_extended_us if fact.policy else fact.by_us
         self.policy = fact.policy or self.policy
+        if fact.kind == "recategorised":
+            self._recategorise(fact)
+            return
         if fact.kind == "elsewhere":
             self.elsewhere = fact.counts
         places = [area for area, count in fact.areas for _ in range(count)]
@@ -240,6 +226,14 @@ class Reference:
                 hold.areas = {area: count for area, count in hold.areas.items() if count}
             else:
                 hold.state = fact.kind
+
+    def _recategorise(self, fact: ReferenceFact) -> None:
+        """The plan made anew of the same parts, and what everyone who waits wants read anew by it."""
+        areas = [area for area, _ in fact.areas]
+        self.plan = with_parts_of(self.plan, fact.category, fact.seats, areas)
+        self.ladder = Ladder(self.plan)
+        for wait in self.waits:
+            wait.what = self._what(decode_want(wait.ask.want))
 
     def _take_back(self, fact: ReferenceFact, places: list[int]) -> None:
         (order,) = [hold for hold in self.running("paid") if hold.hold_id == fact.hold_id]

@@ -21,6 +21,7 @@ BUYERS = 6
 CHANGES = (
     "pay", "release", "release", "some", "extend", "block", "block", "unblock", "take", "sell", "return",
     "pause", "resume", "policy", "leave",
+    "category",
 )  # fmt: skip
 
 
@@ -112,6 +113,11 @@ class Sale:
                 owner.sell(f"b{random.randrange(BUYERS)}", *seats, places=random.randint(0, 3))
             elif kind == "return":
                 self._take_back()
+            elif kind == "category":
+                guids = [seat.guid for seat in owner.memory.layout.plan.seats]
+                some = random.sample(guids, random.randint(1, 4))
+                areas = random.sample([owner.memory.layout.plan.areas[0].guid], random.randint(0, 1))
+                owner.recategorise(random.choice(["Gold", "Silver"]), *some, areas=areas)
             elif kind == "take":
                 active = owner.query("SELECT hold_id FROM hold WHERE state = 'active' ORDER BY hold_id")
                 if active:

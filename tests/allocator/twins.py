@@ -16,7 +16,17 @@ from allocator.decide import Ask, Fact, decide
 from allocator.memory import Overlay
 from allocator.offering import OffersFirst
 from store.plan import Plan
-from store.words import Blocks, EventState, GivenBack, HoldId, Micros, Outage, Policy, TourLimit
+from store.words import (
+    Blocks,
+    EventState,
+    GivenBack,
+    HoldId,
+    Micros,
+    Outage,
+    Policy,
+    Recategorise,
+    TourLimit,
+)
 from tests.allocator import by_hand
 from tests.allocator.histories import Asked, Changed, Step
 from tests.allocator.house import snapshot
@@ -70,7 +80,15 @@ class Twins:
             counts = {f"b{buyer}": count for buyer, count in step.elsewhere}
             facts.append(Fact(0, "elsewhere", None, msgspec.json.encode(counts).decode()))
             plain_facts.append(ReferenceFact("elsewhere", counts=counts))
-        asked = step.asked if not self._pauses(facts) else ()
+        moves = any(fact.kind == "recategorised" for fact in facts)
+        if moves:  # as the loop does: the requests of that batch are read again by the new plan
+            self._live(facts, plain_facts, ())
+            facts, plain_facts = [], []
+            self.sale.follow_plan()
+            self.plan = self.reference.plan
+        self._live(facts, plain_facts, step.asked if not self._pauses(facts) else ())
+
+    def _live(self, facts: list[Fact], plain_facts: list[ReferenceFact], asked: Sequence[Asked]) -> None:
         reference = self.reference
         with (
             patch.object(waiting, "OFFERS_PER_BATCH_MAX", reference.offers_max),
@@ -130,7 +148,7 @@ class Twins:
         assert {seat for seat, hold in enumerate(memory.hold_of) if hold} == taken
         open_to_all = set(filter(reference.ladder.ordinary, range(len(self.plan.seats))))
         free = memory.seating.free
-        assert {self.sale.layout.seat_at[slot] for slot, one in enumerate(free) if one} == open_to_all - taken
+        assert {memory.layout.seat_at[slot] for slot, one in enumerate(free) if one} == open_to_all - taken
         assert memory.seats_free == len(self.plan.seats) - len(taken)
         assert memory.areas_free == [reference.places_free(area) for area in range(len(self.plan.areas))]
         active = reference.running("active")
@@ -190,6 +208,11 @@ class Twins:
                 facts.append(block_fact(self.fact_id, change.kind, blocks))
                 plain.append(ReferenceFact(change.kind, seats=blocks.seats, areas=blocks.areas))
                 continue
+            if change.kind == "recategorised":
+                told = self._moved(change, sum(one.kind == "recategorised" for one in plain))
+                facts += [told[0]] if told else []
+                plain += [told[1]] if told else []
+                continue
             if change.kind in ("some", "extended", "sold", "returned"):
                 told = self._by_hand(change, plain) or self._about_a_hold(change, gone)
                 facts += [told[0]] if told else []
@@ -220,6 +243,20 @@ class Twins:
         some = tuple(sorted(seats - touched)[change.which % 7 :: 2 + change.value % 3])
         areas = [area for area, there in enumerate(places) if there and area not in touched_areas]
         return Blocks(some, tuple((area, min(places[area], 1 + change.value % 4)) for area in areas))
+
+    def _moved(self, change: Changed, before: int) -> tuple[Fact, ReferenceFact] | None:
+        """Some seats, and perhaps an area, of another category; never where there is a limit by category."""
+        if self.reference.policy.limits:
+            return None
+        seats = tuple(range(len(self.plan.seats)))[change.which % 5 :: 1 + change.value % 4]
+        areas = tuple(range(len(self.plan.areas)))[: change.value % 2]
+        category = change.which % len(self.plan.categories)
+        version = self.sale.memory.layout.version + before + 1
+        body = msgspec.json.encode(Recategorise(version, category, seats, areas)).decode()
+        told = ReferenceFact(
+            "recategorised", seats=seats, areas=tuple((area, 0) for area in areas), category=category
+        )
+        return Fact(self.fact_id, "recategorised", None, body), told
 
     def _by_hand(self, change: Changed, before: Sequence[ReferenceFact]) -> by_hand.Told | None:
         if change.kind == "sold":

@@ -32,10 +32,11 @@ from allocator.memory import Hold as MemoryHold
 from allocator.wishes import Wishes
 from gateway import pages
 from store import plan as plans
+from store.categories import with_category
 from store.errors import NotFound
-from store.event_prices import EventPrices
+from store.event_prices import ShownPrices
 from store.plan import Plan
-from store.prices import PriceTerms, of_categories
+from store.prices import PlanMove, PriceTerms, of_categories
 from store.venues.make import make
 from store.words import Arrival, EventState, HoldId, Policy
 from tests.browser.fake_waitlist import Waitlist
@@ -99,6 +100,7 @@ class FakeGateway:
         self.layout = Layout(self.plan)
         self.wishes = Wishes(self.layout)
         self.batch_no = 0
+        self.moves: list[PlanMove] = []
         self.holds: dict[str, Hold] = {}
         self.decisions: dict[tuple[str, str], Frame] = {}
         self.waiting: list[tuple[str, Frame]] = []
@@ -124,6 +126,17 @@ class FakeGateway:
     def become(self, state: str) -> None:
         self.state = state
         self.on_loop(lambda: self._broadcast({"type": "event", "state": state}))
+
+    def recategorise(self, seats: list[int], category: int, *, telling: bool = True) -> None:
+        """An operator gives seats another category; unless `telling`, nobody hears of it."""
+        had = [(seat, self.plan.seats[seat].category) for seat in seats]
+        self.plan = with_category(self.plan, category, seats, [])
+        self.layout = Layout(self.plan)
+        self.wishes = Wishes(self.layout)
+        self.batch_no += 1
+        self.moves.append(PlanMove(str(self.batch_no << 16), had, []))
+        if telling:
+            self.on_loop(lambda: self._broadcast({"type": "plan"}))
 
     def decide_waiting(self) -> None:
         self.deciding = True
@@ -192,6 +205,7 @@ class FakeGateway:
             "offer_ttl_seconds": self.offer_ttl_seconds,
             "limits": {},
             "tour": None,
+            "plan": plans.fingerprint(plans.encode(self.plan)),
         }
         return {"type": "welcome", "event": event, "buyer": buyer.name}
 
@@ -383,7 +397,6 @@ def build(fake: FakeGateway) -> FastAPI:
 
     app.state.runtime = SimpleNamespace(settings=fake, events=SimpleNamespace(get=get))
     app.include_router(pages.router)
-    plan_json = plans.encode(fake.plan)
 
     @app.get("/v1/events")
     async def events() -> list[Frame]:
@@ -392,12 +405,14 @@ def build(fake: FakeGateway) -> FastAPI:
     @app.get("/v1/events/{event}/plan")
     async def plan(event: str) -> Response:
         found = event == fake.slug
-        return Response(plan_json if found else b"{}", 200 if found else 404, media_type="application/json")
+        text = plans.encode(fake.plan) if found else b"{}"
+        headers = {"ETag": f'"{plans.fingerprint(text)}"', "Cache-Control": "no-cache"}
+        return Response(text, 200 if found else 404, headers, media_type="application/json")
 
     @app.get("/v1/events/{event}/prices")
     async def prices(event: str) -> Response:
         each = of_categories(fake.plan.categories, fake.price_terms)
-        body = msgspec.json.encode(EventPrices(fake.plan.currency, fake.price_terms, each))
+        body = msgspec.json.encode(ShownPrices(fake.plan.currency, fake.price_terms, each, fake.moves))
         return Response(body, media_type="application/json")
 
     @app.get("/v1/events/{event}/seats")

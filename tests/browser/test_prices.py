@@ -65,3 +65,38 @@ def test_what_is_settled_while_somebody_waits_is_shown_when_the_sale_opens(
     fake.become("open")
     category = fake.plan.categories[fake.plan.seats[0].category]
     expect(legend).to_have_text(euros(category.price_minor + 1_000))
+
+
+def test_seats_that_are_moved_to_another_category_cost_what_it_costs_and_a_hold_what_it_did(
+    page: Page, fake: FakeGateway, choose: Callable[[Page, int], None]
+) -> None:
+    was = fake.plan.seats[0].category
+    other = next(number for number in range(len(fake.plan.categories)) if number != was)
+    before = of_seats(fake.plan, TERMS, [0])
+    choose(page, 0)
+    page.locator(".choosing .button.main").click()
+    buy = page.get_by_role("button", name=f"Buy · {euros(before.total_minor)}")
+    expect(buy).to_be_visible()
+    fake.recategorise([0, 1], other)
+    after = of_seats(fake.plan, TERMS, [1])
+    assert after.total_minor != before.total_minor
+    free, name = fake.plan.seats[1], fake.plan.categories[other].name
+    seat = f"{fake.plan.sections[free.section].name}, row {free.row}, seat {free.number}"
+    button = page.get_by_role("button", name=f"{seat}, {name}, {euros(after.total_minor)}, free")
+    expect(button).to_be_visible()
+    expect(page.locator(".holding .mine .money")).to_have_text(euros(before.total_minor))
+    expect(buy).to_be_visible()
+    page.reload()
+    expect(buy).to_be_visible()
+
+
+def test_who_was_away_when_seats_were_moved_reads_them_when_they_come_back(
+    page: Page, fake: FakeGateway, choose: Callable[[Page, int], None]
+) -> None:
+    choose(page, 1)
+    total = page.locator(".choosing .total")
+    expect(total).to_contain_text(euros(of_seats(fake.plan, TERMS, [1]).total_minor))
+    was = fake.plan.seats[1].category
+    fake.recategorise([1], next(n for n in range(len(fake.plan.categories)) if n != was), telling=False)
+    fake.drop_sockets()
+    expect(total).to_contain_text(euros(of_seats(fake.plan, TERMS, [1]).total_minor))

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -142,19 +143,33 @@ def test_prices_are_settled_before_the_sale_and_shown_to_everybody(engine_urls, 
     assert operator("PUT", "/prices", SAID | {"why": ""}).json["code"] == "why_required"
 
 
-def test_categories_are_moved_while_the_event_is_a_draft(operator, conn):
-    body = SAID | {"category": "Floor", "seats": GUID[:2]}
+def test_categories_are_moved_before_the_sale_and_while_it_runs(operator, conn, redis_url):
+    body: dict[str, Any] = SAID | {"category": "Floor", "seats": GUID[:2]}
     refused = operator("POST", "/categories", body)
     assert (refused.status, refused.json["code"]) == (404, "unknown_category")
-    names = [one.name for one in PLAN.categories]
-    body["category"] = names[-1]
-    refused = operator("POST", "/categories", body)
-    assert (refused.status, refused.json["code"]) == (409, "categories_fixed")
+    body["category"] = PLAN.categories[-1].name
+    told = {"category": body["category"], "seats": GUID[:2], "areas": []}
     conn.execute("UPDATE event SET state = 'draft'")
     for _ in range(2):
         moved = operator("POST", "/categories", body)
-        assert (moved.status, moved.json) == (200, {"category": names[-1], "seats": GUID[:2], "areas": []})
-    assert [row["what"]["change"] for row in operator("GET", "/audit").json["audit"]] == ["recategorise"]
+        assert (moved.status, moved.json) == (200, told | {"version": 0})
+    conn.execute("UPDATE event SET state = 'open'")
+    body = body | {"seats": GUID[2:3], "version": 0}
+    with redis.Redis.from_url(redis_url) as client:
+        client.xadd(stream_key("gig"), {"p": "1"})
+        moved = operator("POST", "/categories", body)
+        assert (moved.status, moved.json) == (200, told | {"seats": GUID[2:3], "version": 1})
+        assert client.xlen(stream_key("gig")) == 2
+    refused = operator("POST", "/categories", body | {"seats": GUID[3:4]})
+    assert (refused.status, refused.json["code"]) == (409, "plan_changed")
+    conn.execute("UPDATE event SET state = 'closed'")
+    refused = operator("POST", "/categories", SAID | {"category": body["category"], "seats": GUID[3:4]})
+    assert (refused.status, refused.json["code"]) == (409, "categories_fixed")
+    rows = operator("GET", "/audit").json["audit"]
+    assert [row["what"].get("version") for row in rows if row["what"]["change"] == "recategorise"] == [
+        1,
+        None,
+    ]
 
 
 def test_the_buyers_sockets_hear_what_is_left_of_an_order(operator, redis_url):

@@ -85,12 +85,18 @@ def test_prices_are_settled_and_shown_and_fixed_once_the_sale_began(event, conn)
         assert said in err.replace("\n", " ")
 
 
-def test_categories_are_moved_while_the_event_is_a_draft(event, conn):
-    words = ("recategorise", "gig", GUID[7], "--to", PLAN.categories[0].name, *WHY)
-    code, _, err = event(*words)
-    assert code == 1
-    assert "are settled" in err
+def test_categories_are_moved_before_the_sale_and_while_it_runs(event, conn):
+    to = PLAN.categories[0].name
+    words = ("recategorise", "gig", GUID[7], "--to", to, *WHY)
     conn.execute("UPDATE event SET state = 'draft'")
     code, out, _ = event(*words)
-    assert (code, out) == (0, f"{PLAN.categories[0].name} now: {GUID[7]}\n")
+    assert (code, out) == (0, f"{to} now: {GUID[7]}\n")
     assert told(event, *words)["seats"] == [GUID[7]]
+    conn.execute("UPDATE event SET state = 'open'")
+    other = next(seat.guid for seat in PLAN.seats if seat.category and seat.guid != GUID[7])
+    assert told(event, "recategorise", "gig", other, "--to", to, *WHY)["version"] == 1
+    assert conn.execute("SELECT kind FROM fact ORDER BY id DESC LIMIT 1").fetchall() == [("recategorised",)]
+    conn.execute("UPDATE event SET state = 'closed'")
+    code, _, err = event(*words[:2], GUID[5], *words[3:])
+    assert code == 1
+    assert "are settled" in err

@@ -24,7 +24,7 @@ from allocator.decided import Row
 from allocator.intake import Sorted
 from allocator.layout import Layout
 from gateway.buyers import intake, reask
-from store import blocks, holds
+from store import blocks, holds, recategorise
 from store.errors import ShortWrite, Unavailable
 from store.stream.port import RawEntry
 from store.words import Arrival
@@ -105,6 +105,9 @@ class CountedLoop(loop.BatchLoop):
             return super()._attempt(asks, arrival)
         except loop.PausedMeanwhile:
             self.counters["paused_meanwhile"] += 1
+            raise
+        except loop.PlanMoved:
+            self.counters["plan_moved"] += 1
             raise
 
 
@@ -234,6 +237,7 @@ def on_virtual_engines(
             "log": _Alerts(world),
             "LOOK_SECONDS": look_seconds,
         }),
+        (recategorise, {"load_plan": lambda conn, venue: conn.session.database.plan}),
         (lease, {"uuid4": lambda: UUID(int=world.random.getrandbits(128))}),
         (readahead, {"ThreadPoolExecutor": AtOnce}),
         (loop, {"tell_repeats": tell_repeats}),

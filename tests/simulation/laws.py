@@ -48,7 +48,13 @@ _ACCEPTED = re.compile(r"(\S+)'s request (\S+) was accepted as ")
 
 SIGN_US_MAX = 3 * SECOND
 """How long a takeover takes, with its waits for locks."""
-HAND = {"block": "blocked", "unblock": "unblocked", "sell": "sold", "return": "returned"}
+HAND = {
+    "block": "blocked",
+    "unblock": "unblocked",
+    "sell": "sold",
+    "return": "returned",
+    "recategorise": "recategorised",
+}
 """An operator's change, and the fact it is in the ledger."""
 
 
@@ -306,6 +312,7 @@ def _replay(sale: OnSale) -> list[str]:
     memory, wishes = Memory(sale.layout, Policy(EventState.DRAFT)), Wishes(sale.layout)
     facts: Counter[int] = Counter()
     for batch in _batches(sale):
+        wishes = wishes.by(memory.layout)
         of_the_table = [row for row in batch.rows if row.kind == "fact" and row.outcome != "elsewhere"]
         facts.update(decode_fact(row.input).fact for row in of_the_table)
         try:
@@ -368,6 +375,7 @@ def counted(sale: OnSale) -> Counter[str]:
         counters["left"] += row.outcome == "left"
         counters["elsewhere"] += row.outcome == "elsewhere"
         counters["outage"] += row.outcome == "outage"
+        counters["recategorised"] += row.outcome == "recategorised"
         counters["passed_over"] += row.kind == "offer" and '"passed_over":0' not in row.result
         if row.kind == "request":
             counters[str(row.outcome)] += 1

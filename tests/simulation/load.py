@@ -8,6 +8,7 @@ from allocator.layout import Layout
 from allocator.memory import BLOCKED, Hold, Memory
 from allocator.ports import Cursor
 from allocator.wishes import Wishes
+from store import plan as plans
 from store.words import Arrival, EventState, HoldId, LedgerKind, Micros, Policy, WaitId
 from tests.simulation.postgres import ONE, CursorRow, Database, EventRow, HoldRow
 
@@ -28,6 +29,10 @@ def policy_of(event: EventRow) -> Policy:
 def load_memory(database: Database, layout: Layout) -> tuple[Memory, Cursor]:
     """The committed state and where it stands, in one snapshot."""
     rows = database.rows
+    counting = [version for version, row in rows["event_plan"].items() if row.ledger_at is not None]
+    if counting and max(counting) != layout.version:
+        text = rows["event_plan"][max(counting)].plan
+        layout = Layout(plans.decode(text.encode()), max(counting))
     memory = Memory(layout, policy_of(rows["event"][ONE]))
     cursor: CursorRow = rows["cursor"][ONE]
     memory.batch_no, memory.batch_time = cursor.batch_no, cursor.batch_time
@@ -78,7 +83,7 @@ def _waiting(database: Database, memory: Memory) -> None:
     for wait_id, row in sorted(database.rows["waiting"].items()):
         if row.state == "waiting":
             want = ledger[wait_id >> 16, wait_id & 65535].input
-            memory.waiting.add(WaitId(wait_id), row.buyer, row.request_id, wishes.read(want.encode()))
+            memory.waiting.add(WaitId(wait_id), row.buyer, row.request_id, wishes.read_again(want.encode()))
     offers = position = 0
     while (row := ledger.get((memory.batch_no, position))) is not None:
         offers += row.kind == LedgerKind.OFFER

@@ -14,6 +14,7 @@ from bench.evidence import HoldOp
 from store import audit, blocks, events, hold_parts, holds, sales
 from store.errors import OnsaleError, Refused, Unavailable
 from store.plan import Plan
+from store.recategorise import recategorise as move_categories
 from store.wire import canonical_want
 from store.words import Best, Choice, EventState, HoldKind, HoldState, Want
 from tests.simulation.clients import Client
@@ -304,12 +305,15 @@ class People:
         """Blocks and unblocks seats and places and takes holds away, by the real functions."""
         random = self.world.random
         longest = random.choice((0.1, 0.5, 3.0))
+        moves = self.world.chance(0.5)
         while not self.world.calm:
             process.sleep(random.uniform(0.01, longest))
             if self.world.chance(0.1):  # somebody loads memory between the change and its batch
                 self.world.after(random.uniform(0.0, 0.006), self.newcomer)
             kind = random.random()
-            if kind < 0.25 and self.world.chance(0.5):
+            if moves and self.world.chance(0.15):
+                self._move_to_another_category(process)
+            elif kind < 0.25 and self.world.chance(0.5):
                 self._sell_or_take_back(process)
             elif kind < 0.2:
                 active = [no for no, row in self.database.rows["hold"].items() if row.state == "active"]
@@ -345,6 +349,19 @@ class People:
         kind = random.choice((HoldKind.COMPLIMENTARY, HoldKind.BOX_OFFICE))
         work = partial(sales.sell, buyer=random.choice(self.buyers), kind=kind)
         self._manage(process, work, guids, self._some_places(random.randint(0, 2)))
+
+    def _move_to_another_category(self, process: Process) -> None:
+        """Whoever has them; now and then by somebody who saw an older plan."""
+        random, rows = self.world.random, self.database.rows["event_plan"]
+        category = random.choice(self.plan.categories).name
+        guids = random.sample(self.guids, random.randint(1, 8))
+        areas = [area.guid for area in self.plan.areas if self.world.chance(0.3)]
+        version = max(0, max(rows, default=0) - self.world.chance(0.1)) if self.world.chance(0.5) else None
+
+        def recategorise(connection: Any, _event: int, _plan: Plan, said: audit.Said) -> None:
+            move_categories(connection, EVENT, category, guids, areas, said, version=version)
+
+        self._manage(process, recategorise)
 
     def _some_places(self, places: int) -> dict[str, int]:
         return {self.world.random.choice(self.plan.areas).guid: places} if self.plan.areas and places else {}

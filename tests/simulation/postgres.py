@@ -85,6 +85,11 @@ class FactRow(NamedTuple):
     body: str
 
 
+class PlanRow(NamedTuple):
+    plan: str
+    ledger_at: int | None
+
+
 class BatchRow(NamedTuple):
     epoch: int
     batch_time: int
@@ -135,6 +140,7 @@ class Database:
             "waiting": {},
             "fact": {},
             "audit": {},
+            "event_plan": {},
             "ledger": {},
             "ledger_key": {},
             "ledger_batch": {},

@@ -20,6 +20,7 @@ from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
 from store.ledger import GENESIS, batch_hash, row_digest
 from store.words import Arrival, HoldId, LedgerKind, Outcome
 from tests.simulation.load import load_memory
+from tests.simulation.plan_statements import plan_counts
 from tests.simulation.postgres import (
     ONE,
     AreaRow,
@@ -186,6 +187,8 @@ class VirtualTruth:
                 )
                 expected += self._claim(decided.claims, decided.tour_id)
                 expected += self._carry(decided.moved)
+            for version, row in decided.plans:
+                expected.append((plan_counts(session, batch_no << 16 | row, version), 1, "plan"))
             session.insert("ledger_batch", batch_no, BatchRow(*head[1:], self._next_hash))
             self.check_counts(expected)
         except _MAY_RETRY as error:

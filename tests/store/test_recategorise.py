@@ -1,8 +1,9 @@
-"""Categories of one event's seats are moved before its sale begins; venue and other events stay."""
+"""Categories of one event's seats are moved, before its sale or during it; venue and other events stay."""
 
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -13,9 +14,10 @@ from allocator.load import load_layout
 from allocator.replay import Finding, verify
 from bench.truth import read_truth
 from store import audit, blocks, events, lookups
+from store.categories import recategorised
 from store.errors import Conflicted, NotFound
 from store.plan import Plan, check, number
-from store.recategorise import recategorise, recategorised
+from store.recategorise import recategorise
 from store.venues.rows import load_plan, save_venue
 from store.words import EventState
 from tests.allocator import histories
@@ -125,26 +127,132 @@ def test_best_available_and_its_replay_follow_the_moved_categories(conn, databas
         owner.close()
 
 
-@pytest.mark.parametrize("state", [EventState.LOBBY, EventState.OPEN])
-def test_once_the_sale_begins_categories_are_settled(conn, state):
-    events.set_state(conn, "gig", state)
-    with pytest.raises(Conflicted, match=f"it is {state}") as refused:
-        move(conn, "Silver", "A-1")
-    assert refused.value.code == "categories_fixed"
+def facts(conn):
+    rows = conn.execute("SELECT body FROM fact WHERE kind = 'recategorised' ORDER BY id").fetchall()
+    return [body for (body,) in rows]
+
+
+def versions(conn):
+    return conn.execute(
+        "SELECT version, ledger_at, moved FROM event_plan ORDER BY event_id, version"
+    ).fetchall()
+
+
+def begin(conn, state):
+    events.set_state(conn, "gig", EventState.OPEN if state is EventState.PAUSED else state)
+    if state is EventState.PAUSED:
+        events.set_state(conn, "gig", state)
+
+
+@pytest.mark.parametrize("state", [EventState.LOBBY, EventState.OPEN, EventState.PAUSED])
+def test_while_the_sale_runs_each_move_is_a_fact_and_a_plan_of_its_own(conn, state):
+    move(conn, "Silver", "A-9")
+    begin(conn, state)
+    assert move(conn, "Gold", "A-1", "A-9", areas=("floor",)).version == 1
+    assert move(conn, "Silver", "A-2").version == 2
+    assert facts(conn) == [
+        {"version": 1, "category": 0, "seats": [0, 8], "areas": [0]},
+        {"version": 2, "category": 1, "seats": [1], "areas": []},
+    ]
+    assert versions(conn) == [
+        (0, None, None),
+        (1, None, {"seats": [[0, 0], [8, 1]], "areas": [[0, 1]]}),
+        (2, None, {"seats": [[1, 0]], "areas": []}),
+    ]
+    rows = audit.read(conn, number_of(conn))[:2]
+    assert [(one.who, one.what["version"], one.what["seats"]) for one in rows] == [
+        ("Olga", 2, ["A-2"]),
+        ("Olga", 1, ["A-1", "A-9"]),
+    ]
+
+
+def test_until_a_batch_takes_it_in_everybody_reads_the_plan_before(conn):
+    events.set_state(conn, "gig", EventState.OPEN)
+    move(conn, "Silver", "A-1")
     assert categories(conn)[0] == ["Gold"] * 10
+    conn.execute("UPDATE event_plan SET ledger_at = 65536")
+    assert categories(conn)[0][0] == "Silver"
 
 
-@pytest.mark.parametrize(("minutes", "moved"), [(4, False), (6, True)])
-def test_minutes_before_an_event_opens_by_itself_they_are_settled_too(conn, minutes, moved):
+def test_the_same_move_again_changes_nothing_while_the_sale_runs(conn):
+    events.set_state(conn, "gig", EventState.OPEN)
+    assert [move(conn, "Silver", "A-1").version for _ in range(2)] == [1, 1]
+    assert (len(facts(conn)), len(audit.read(conn, number_of(conn)))) == (1, 1)
+
+
+def test_of_two_operators_who_saw_the_same_plan_the_second_is_told(conn):
+    events.set_state(conn, "gig", EventState.OPEN)
+    recategorise(conn, "gig", "Silver", ["A-1"], [], SAID, version=0)
+    with pytest.raises(Conflicted) as refused:
+        recategorise(conn, "gig", "Silver", ["A-2"], [], SAID, version=0)
+    assert (refused.value.code, len(facts(conn))) == ("plan_changed", 1)
+
+
+def test_moves_at_the_same_time_are_made_one_after_the_other(conn, database_url):
+    events.set_state(conn, "gig", EventState.OPEN)
+
+    def move_one(guid):
+        with psycopg.connect(database_url, autocommit=True) as own:
+            return move(own, "Silver", guid)
+
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(move_one, [seat.guid for seat in PLAN.seats[:6]]))
+    assert sorted(one.version for one in found) == [1, 2, 3, 4, 5, 6]
+    conn.execute("UPDATE event_plan SET ledger_at = version")
+    assert categories(conn)[0] == ["Silver"] * 6 + ["Gold"] * 4
+
+
+@pytest.mark.parametrize(
+    ("limited", "to", "seats", "areas"),
+    [("Silver", "Silver", ["A-1"], []), ("Gold", "Silver", ["A-1"], []), ("Silver", "Gold", [], ["floor"])],
+)
+def test_what_is_of_a_limited_category_is_settled_when_the_sale_begins(conn, limited, to, seats, areas):
+    events.set_policy(conn, "gig", limits={limited: 2})
+    events.set_state(conn, "gig", EventState.OPEN)
+    with pytest.raises(Conflicted, match=f"{limited} has a limit") as refused:
+        move(conn, to, *seats, areas=areas)
+    assert (refused.value.code, facts(conn)) == ("category_limited", [])
+
+
+def test_there_is_a_most_of_moves(conn, monkeypatch):
+    monkeypatch.setattr("store.recategorise.VERSIONS_MAX", 2)
+    events.set_state(conn, "gig", EventState.OPEN)
+    move(conn, "Silver", "A-1")
+    move(conn, "Silver", "A-2")
+    with pytest.raises(Conflicted) as refused:
+        move(conn, "Silver", "A-3")
+    assert (refused.value.code, len(facts(conn))) == ("too_many_moves", 2)
+
+
+def test_once_the_sale_is_over_categories_are_settled(conn):
+    events.set_state(conn, "gig", EventState.OPEN)
+    events.set_state(conn, "gig", EventState.CLOSED)
+    with pytest.raises(Conflicted) as refused:
+        move(conn, "Silver", "A-1")
+    assert (refused.value.code, facts(conn)) == ("categories_fixed", [])
+
+
+@pytest.mark.parametrize(("minutes", "version"), [(4, 1), (6, 0)])
+def test_minutes_before_an_event_opens_by_itself_a_move_is_a_fact_too(conn, minutes, version):
     conn.execute("UPDATE event SET opens_at = now() + make_interval(mins => %s)", (minutes,))
-    if moved:
-        move(conn, "Silver", "A-1")
-        return
-    with pytest.raises(Conflicted, match="or opens soon"):
-        move(conn, "Silver", "A-1")
+    assert (move(conn, "Silver", "A-1").version, len(facts(conn))) == (version, version)
 
 
-def test_what_somebody_has_keeps_its_category(conn):
+def test_a_draft_that_had_a_fact_goes_on_with_facts(conn):
+    conn.execute("UPDATE event SET opens_at = now() + interval '4 minutes'")
+    move(conn, "Silver", "A-1")
+    conn.execute("UPDATE event SET opens_at = now() + interval '2 hours'")
+    assert move(conn, "Silver", "A-2").version == 2
+
+
+def test_while_the_sale_runs_what_somebody_has_can_be_moved(conn):
+    events.set_state(conn, "gig", EventState.OPEN)
+    conn.execute("UPDATE seat SET state = 'sold', hold_id = 7 WHERE seat_no = 1")
+    conn.execute("UPDATE area SET sold = 1")
+    assert move(conn, "Silver", PLAN.seats[1].guid, areas=("floor",)).version == 1
+
+
+def test_before_the_sale_what_somebody_has_keeps_its_category(conn):
     conn.execute("UPDATE seat SET state = 'sold', hold_id = 7 WHERE seat_no = 1")
     conn.execute("UPDATE area SET sold = 1")
     with pytest.raises(Conflicted) as seat:

@@ -344,7 +344,7 @@ MUTANTS: list[Mutant] = [
         "if hold is not None and hold.expires_at == expires_at:",
         "if hold is not None:",
         f"{DECIDE}::test_resuming_gives_every_hold_that_ran_at_the_pause_the_lost_time_back",
-        more=(("        self._rebuild_expiries()\n\n    def set_elsewhere", "\n    def set_elsewhere"),),
+        more=(("        self._rebuild_expiries()\n\n    def recategorise", "\n    def recategorise"),),
     ),
     memory(
         Kind.PAUSE,
@@ -383,9 +383,9 @@ MUTANTS: list[Mutant] = [
     memory(
         Kind.OVERLAY,
         "a discarded batch leaves no trace",
-        "        memory = self._memory\n        memory.policy = self._policy\n",
+        "        memory = self._memory\n        if memory.layout is not self._layout:\n",
         "        memory = self._memory\n        if memory:\n            return\n"
-        "        memory.policy = self._policy\n",
+        "        if memory.layout is not self._layout:\n",
         NO_TRACE,
     ),
     memory(

@@ -50,8 +50,8 @@ CATEGORIES = [
     limits(
         Kind.BOUND,
         "who could never be seated does not wait",
-        "        if self.narrowed(mask, quantity):\n            return None\n",
-        "        if mask:\n            return None\n",
+        "        if not mask or self.narrowed(mask, quantity):",
+        "        if mask:",
         f"{LIMITS}::test_who_could_never_be_seated_is_told_the_limit_and_does_not_wait",
     ),
     limits(

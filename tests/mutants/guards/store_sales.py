@@ -1,4 +1,4 @@
-"""Faults in operators' sales and returns, in what takes them in, and in prices, ranks and categories."""
+"""Faults in operators' sales and returns, in what takes them in, and in prices and ranks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ MEMORY = "tests/allocator/test_memory.py"
 CHECKED = "tests/checker/test_checker_sales.py"
 PRICES = "tests/store/test_prices.py"
 RANKS = "tests/store/test_row_ranks.py"
-MOVED = "tests/store/test_recategorise.py"
 ALONE = f"{SALES}::test_each_statement_stands_alone_against_what_is_not_as_it_must_be"
 TOO_FEW = f"{SALES}::test_a_sale_that_won_too_few_is_undone_and_alarms"
 DISCARDED = f"{MEMORY}::test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change"
@@ -31,8 +30,6 @@ event_prices = In("store/event_prices.py")
 plan = In("store/plan.py")
 csv = In("store/venues/csv_plan.py")
 pretix = In("store/venues/pretix.py")
-recategorise = In("store/recategorise.py")
-runtime = In("gateway/events.py")
 
 STORE: list[Mutant] = [
     sales(
@@ -348,56 +345,4 @@ MONEY: list[Mutant] = [
     ),
 ]
 
-CATEGORIES: list[Mutant] = [
-    recategorise(
-        Kind.CONDITION,
-        "categories are settled when the sale begins",
-        "SELECT state = 'draft' AND coalesce(",
-        "SELECT coalesce(",
-        f"{MOVED}::test_once_the_sale_begins_categories_are_settled",
-    ),
-    recategorise(
-        Kind.CONDITION,
-        "categories are settled minutes before an event opens by itself",
-        "opens_at > clock_timestamp() + interval '{MINUTES_BEFORE_OPENING} minutes', true)",
-        "opens_at IS NOT NULL, true)",
-        f"{MOVED}::test_minutes_before_an_event_opens_by_itself_they_are_settled_too",
-    ),
-    recategorise(
-        Kind.CONDITION,
-        "a seat that somebody has keeps its category",
-        "    if taken:\n",
-        "    if taken and not taken:\n",
-        f"{MOVED}::test_what_somebody_has_keeps_its_category",
-    ),
-    recategorise(
-        Kind.CONDITION,
-        "an area in which somebody has places keeps its category",
-        "        if free + blocked < plan.areas[area].capacity:\n",
-        "        if free + blocked < 0:\n",
-        f"{MOVED}::test_what_somebody_has_keeps_its_category",
-    ),
-    recategorise(
-        Kind.CONDITION,
-        "blocks of moved categories end at the same aisles",
-        "        or seat in hard\n",
-        "",
-        f"{MOVED}::test_blocks_are_cut_as_if_the_plan_had_been_made_so_and_back_again",
-    ),
-    load(
-        Kind.REPLAY,
-        "the allocator decides by the event's own plan",
-        "SELECT coalesce(event_plan.plan, venue.plan) FROM",
-        "SELECT coalesce(venue.plan, event_plan.plan) FROM",
-        f"{MOVED}::test_best_available_and_its_replay_follow_the_moved_categories",
-    ),
-    runtime(
-        Kind.GATE,
-        "a gateway notices that a draft's categories were moved",
-        "                if row.plan_sha256 != self.row.plan_sha256:\n",
-        "                if not row.plan_sha256:\n",
-        "tests/gateway/test_prices_shown.py::test_a_draft_whose_categories_were_moved_is_shown_so_soon",
-    ),
-]
-
-MUTANTS: list[Mutant] = [*STORE, *ALLOCATOR, *CHECKER, *MONEY, *CATEGORIES]
+MUTANTS: list[Mutant] = [*STORE, *ALLOCATOR, *CHECKER, *MONEY]

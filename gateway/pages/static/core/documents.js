@@ -7,6 +7,7 @@ export class Documents {
   constructor(slug, away) {
     this.event = `/v1/events/${slug}`;
     this.away = away;
+    this.plan_etag = "";
   }
 
   /** A token for an anonymous buyer of a demo. */
@@ -16,7 +17,9 @@ export class Documents {
 
   /** The seating plan; null where there is no such event. */
   plan() {
-    return this.#read(`${this.event}/plan`);
+    return this.#read(`${this.event}/plan`, {}, (answer) => {
+      this.plan_etag = answer.headers.get("ETag") ?? "";
+    });
   }
 
   /** Fees and tax, settled when the sale begins; null where they are not told. */

@@ -5,7 +5,7 @@ import { costOf } from "./choice.js";
 import { spoken } from "./clock.js";
 import { endInWords, holdOf, placesOf, sizeOf } from "./holds.js";
 import { Lapsed } from "./lapsed.js";
-import { seatLabel } from "./plan.js";
+import { asGiven, seatLabel } from "./plan.js";
 import * as words from "./words.js";
 
 /** @typedef {import("./holds.js").Hold} Hold */
@@ -77,7 +77,7 @@ export class Orders {
 
   /** @param {Hold} hold */
   cost(hold) {
-    return costOf(this.sale.state.venue, hold.seats, hold.places);
+    return costOf(asGiven(this.sale.state.venue, hold.id), hold.seats, hold.places);
   }
 
   /** @param {Hold} hold */

@@ -8,11 +8,14 @@
  *            x: number, y: number, width: number, height: number}} Area
  * @typedef {{section: number, row: string, seats: number[]}} Row
  * @typedef {{left: number, top: number, right: number, bottom: number}} Bounds
+ * @typedef {{before: string, seats: [number, number][], areas: [number, number][]}} Moved numbers, each with
+ *   the category it had; holds with a lower number than `before` cost what they did then
  * @typedef {object} Venue
  * @property {string} name
  * @property {string} currency
  * @property {Category[]} categories
  * @property {boolean} tax_included prices have the tax in them
+ * @property {Moved[]} moved to other categories since the sale began
  * @property {string[]} sections
  * @property {number} count how many seats
  * @property {string[]} guid
@@ -62,6 +65,7 @@ export function readPlan(raw, prices = null) {
     currency: raw.currency,
     categories: withCosts(raw.categories, prices),
     tax_included: prices?.terms.tax_included ?? true,
+    moved: prices?.moved ?? [],
     sections: raw.sections.map((section) => section.name),
     count,
     guid: new Array(count),
@@ -93,6 +97,19 @@ export function readPlan(raw, prices = null) {
   venue.rows = rowsAsPrinted(venue);
   venue.bounds = boundsOf(venue);
   return venue;
+}
+
+/** The venue with the categories by which a hold or order was given, as nothing that is had changes its price. @param {Venue} venue @param {string} hold */
+export function asGiven(venue, hold) {
+  const later = venue.moved.filter(({ before }) => BigInt(hold) < BigInt(before));
+  if (!later.length) return venue;
+  const category = venue.category.slice();
+  const areas = venue.areas.map((area) => ({ ...area }));
+  for (const move of later.reverse()) {
+    for (const [seat, had] of move.seats) category[seat] = had;
+    for (const [area, had] of move.areas) areas[area].category = had;
+  }
+  return { ...venue, category, areas };
 }
 
 function usualPitch(venue) {

@@ -14,6 +14,8 @@ import { initialState } from "./state.js";
 import { Waiting } from "./waiting.js";
 import * as words from "./words.js";
 
+const REREAD_MS_MAX = 2000;
+
 export class Sale {
   /** @param {{event: string, demo: boolean}} boot @param {import("./memory.js").Memory} memory */
   constructor({ event, demo }, memory) {
@@ -105,6 +107,7 @@ export class Sale {
       case "left": return this.waiting.left(frame.id);
       case "seats": return this.early ? this.early.push(frame) : this.#changed(frame);
       case "event": return this.#eventBecame(frame.state);
+      case "plan": return this.#planChanged();
       case "error": return this.#failed(frame);
     }
   }
@@ -112,6 +115,7 @@ export class Sale {
   #welcomed({ event, buyer }) {
     this.orders.eventBecame(event.state);
     this.set({ event, buyer });
+    if (event.plan && this.documents.plan_etag !== `"${event.plan}"`) this.#planChanged(); // while we were away
     this.#loadSeats();
     this.asking.resume();
     this.orders.resume();
@@ -133,6 +137,15 @@ export class Sale {
     const { venue } = this.state;
     venue.categories = withCosts(venue.categories, prices);
     venue.tax_included = prices?.terms.tax_included ?? true;
+    this.touch();
+  }
+
+  /** Seats are of other categories: everyone hears it at once and reads it within seconds. */
+  async #planChanged() {
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * REREAD_MS_MAX));
+    const [plan, prices] = await Promise.all([this.documents.plan(), this.documents.prices()]);
+    if (!plan) return;
+    Object.assign(this.state.venue, readPlan(plan, prices));
     this.touch();
   }
 

@@ -4,7 +4,7 @@
 import { spoken } from "../core/clock.js";
 import { sizeOf } from "../core/holds.js";
 import { counted, price } from "../core/money.js";
-import { seatPlace } from "../core/plan.js";
+import { asGiven, seatPlace } from "../core/plan.js";
 import { choiceInWords } from "../core/tellings.js";
 import { Component, html } from "../html.js";
 import { Added } from "./added.js";
@@ -41,7 +41,7 @@ class OneHold extends Component {
         <${Mine} sale=${sale} hold=${hold} />
         <div class="act">
           <p class="total"><span>${counted(sizeOf(hold), hold.seats.length ? "seat" : "place")}</span><b class="money">${cost}</b></p>
-          <${Added} venue=${venue} choice=${{ picked: hold.seats, places: hold.places }} />
+          <${Added} venue=${asGiven(venue, hold.id)} choice=${{ picked: hold.seats, places: hold.places }} />
           <div class=${`thumb ${first ? "ready" : ""}`}><button type="button" class="button main" disabled=${hold.wish !== ""}
             onClick=${() => sale.orders.act(hold, "confirm")}>${hold.wish === "confirm" ? "Buying…" : `${hold.offered ? "Take it" : "Buy"} · ${cost}`}</button></div>
           <${MoreTime} sale=${sale} hold=${hold} />
@@ -52,7 +52,7 @@ class OneHold extends Component {
 }
 
 function Mine({ sale, hold }) {
-  const { venue } = sale.state;
+  const venue = asGiven(sale.state.venue, hold.id);
   return html`<ul class="mine">
     ${hold.seats.map((seat) => html`<li key=${seat}><b>${sale.orders.names({ seats: [seat], places: {} })[0]}</b>
       <small>${seatPlace(venue, seat)}</small>
