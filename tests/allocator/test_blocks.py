@@ -131,6 +131,15 @@ def test_a_block_between_the_decision_and_its_writing_wins_and_the_batch_is_deci
     assert outcomes[-3:] == ["blocked", refused, "held"]
 
 
+def test_a_sale_between_the_decision_and_its_writing_wins_without_an_alert(owner, monkeypatch, caplog):
+    """No constraint fires: a seat that the batch did not win is not put in a hold of its own."""
+    before_it_is_written(monkeypatch, lambda: owner.sell("a guest", "A-1", places=20))
+    asked = [entry("ann", "r1", seats("A-1", "A-2")), entry("bob", "r1", seats("A-5"))]
+    assert owner.outcomes(*asked) == ["taken", "held"]
+    assert owner.loop.redone == 1
+    assert "ALERT" not in caplog.text
+
+
 @pytest.mark.parametrize("sold", [False, True])
 def test_what_goes_off_sale_during_a_batch_comes_back_after_it(owner, monkeypatch, sold):
     """Else the batch would find it free and give it, and the next one say that it was blocked then."""
