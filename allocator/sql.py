@@ -178,21 +178,19 @@ SELECT %(event)s, hold_id, buyer, request_id, quantity, to_timestamp(expires_at 
 """
 
 CLAIM_SEATS: Final = """
--- Only seats that are available now; the row lock decides against a block of the same moment.
+-- Only seats that are available now; the row lock decides against a block or a sale of the same moment.
+-- Law 1: the primary key of hold_seat refuses a seat that is in another active hold or sale. Firing is an
+-- alert; so seats that were not won, as an operator may have sold them, are not put there.
 WITH claimed AS (
   UPDATE seat SET state = 'held', hold_id = wanted.hold_id
     FROM unnest(%(seats)s::int[], %(holds)s::bigint[]) AS wanted (seat_no, hold_id)
    WHERE seat.event_id = %(event)s AND seat.seat_no = wanted.seat_no AND seat.state = 'available'
-  RETURNING seat.seat_no, seat.hold_id)
+  RETURNING seat.seat_no, seat.hold_id),
+kept AS (
+  INSERT INTO hold_seat (event_id, seat_no, hold_id)
+  SELECT %(event)s, seat_no, hold_id FROM claimed)
 INSERT INTO seat_history (event_id, seat_no, state, hold_id, by)
 SELECT %(event)s, seat_no, 'held', hold_id, 'allocator' FROM claimed
-"""
-
-CLAIM_HOLD_SEATS: Final = """
--- Law 1: the primary key refuses a seat that is in another active hold or sale. Firing is an alert.
-INSERT INTO hold_seat (event_id, seat_no, hold_id)
-SELECT %(event)s, seat_no, hold_id
-  FROM unnest(%(seats)s::int[], %(holds)s::bigint[]) AS new (seat_no, hold_id)
 """
 
 CLAIM_HOLD_AREAS: Final = """

@@ -315,7 +315,6 @@ class PostgresTruth:
         if pairs:
             seats = self._seats(pairs)
             done.append((self._conn.execute(sql.CLAIM_SEATS, seats), len(pairs), "seats claimed"))
-            done.append((self._conn.execute(sql.CLAIM_HOLD_SEATS, seats), len(pairs), "hold_seat rows"))
         if places:
             done.append(self._move_areas(places))
             given = self._places(places)

@@ -42,6 +42,12 @@ TRIES_MAX: Final = 4
 LOCK_WAIT_MS_MAX: Final = 1_000
 RETRY_SECONDS_MAX: Final = 0.1
 
+LOCK_CURSOR: Final = """
+-- Before anything comes back on sale: while a batch is under way nothing that was taken off sale meanwhile
+-- does. Else the batch could give it, and its ledger row would stand before the fact that took it off.
+SELECT 1 FROM event_cursor WHERE event_id = %(event)s FOR UPDATE
+"""
+
 LOCK_SEATS: Final = """
 -- By number. After a wait the row is read again, so these are the states that the UPDATE will find.
 SELECT seat_no, state, hold_id FROM seat
@@ -193,6 +199,8 @@ def _turn(
     values |= {"seats": list(blocks.seats), "areas": [area for area, _ in blocks.areas]}
 
     def attempt() -> Audit:
+        if not blocked:
+            conn.execute(LOCK_CURSOR, values)
         _refuse_seats(plan, conn.execute(LOCK_SEATS, values).fetchall(), blocks, was)
         _refuse_places(plan, conn.execute(LOCK_AREAS, values).fetchall(), blocks, kind)
         turn(conn, values, blocks, kind)

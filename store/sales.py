@@ -239,6 +239,7 @@ def take_back(
     values["becomes"] = (SeatState.BLOCKED if block else SeatState.AVAILABLE).value
 
     def attempt() -> Order:
+        conn.execute(blocks.LOCK_CURSOR, values)
         row = conn.execute(LOCK_ORDER, values).fetchone()
         if row is None:
             raise NotFound("hold_not_found", "There is no such order in this event.")

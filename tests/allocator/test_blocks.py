@@ -11,8 +11,9 @@ import pytest
 from allocator.replay import Finding, verify
 from bench.checker import judge
 from bench.truth import read_truth
+from store import blocks
 from store.database import connect
-from store.errors import Conflicted
+from store.errors import Conflicted, Unavailable
 from store.wire import Delta, decode_delta, seats_channel
 from store.words import Want
 from tests.allocator.house import SLUG, Owner, best, check_laws, entry, owner_of, plan_of, seats, snapshot
@@ -121,6 +122,43 @@ def test_a_block_between_the_decision_and_its_writing_wins_and_the_batch_is_deci
     assert owner.loop.redone == 1
     outcomes = [row[4] for row in owner.ledger()]
     assert outcomes[-3:] == ["blocked", refused, "held"]
+
+
+def test_a_sale_between_the_decision_and_its_writing_wins_without_an_alert(owner, monkeypatch, caplog):
+    """No constraint fires: a seat that the batch did not win is not put in a hold of its own."""
+    before_it_is_written(monkeypatch, lambda: owner.sell("a guest", "A-1", places=20))
+    asked = [entry("ann", "r1", seats("A-1", "A-2")), entry("bob", "r1", seats("A-5"))]
+    assert owner.outcomes(*asked) == ["taken", "held"]
+    assert owner.loop.redone == 1
+    assert "ALERT" not in caplog.text
+
+
+@pytest.mark.parametrize("sold", [False, True])
+def test_what_goes_off_sale_during_a_batch_comes_back_after_it(owner, monkeypatch, sold):
+    """Else the batch would find it free and give it, and the next one say that it was blocked then."""
+    monkeypatch.setattr(blocks, "LOCK_WAIT_MS_MAX", 20)
+    orders: list[int] = []
+
+    def come_back() -> None:
+        if sold:
+            owner.take_back(orders[0])
+        else:
+            owner.unblock("A-1", places=20)
+
+    def off_sale_and_back() -> None:
+        if sold:
+            orders.append(owner.sell("a guest", "A-1", places=20))
+        else:
+            owner.block("A-1", places=20)
+        with pytest.raises(Unavailable, match="Try again"):
+            come_back()
+
+    before_it_is_written(monkeypatch, off_sale_and_back)
+    asked = [entry("ann", "r1", seats("A-1")), entry("bob", "r1", standing(1))]
+    assert owner.outcomes(*asked) == ["taken", "sold_out"]
+    come_back()
+    asked = [entry("ann", "r2", seats("A-1")), entry("bob", "r2", standing(1))]
+    assert owner.outcomes(*asked) == ["held", "held"]
 
 
 def test_a_block_of_a_seat_that_is_being_claimed_waits_and_is_refused(owner):

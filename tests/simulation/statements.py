@@ -242,6 +242,11 @@ def _tell_allocator(session: Session, values: Sequence[Any]) -> Rows:
 # --- operators' changes of seats ---
 
 
+def _lock_cursor_briefly(session: Session, _values: Any) -> Rows:
+    session.lock("cursor", ONE, 1.0)
+    return [(1,)]
+
+
 def _lock_named_seats(session: Session, values: Mapping[str, Any]) -> Rows:
     for seat in values["seats"]:
         session.lock("seat", seat, 1.0)
@@ -317,6 +322,7 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     lease.RENEW: ("renew the lease", _renew),
     follow.HEADS: ("follow: batches", _heads),
     follow.CHANGES: ("follow: changes", _changes),
+    blocks.LOCK_CURSOR: ("lock the cursor to put on sale", _lock_cursor_briefly),
     blocks.LOCK_SEATS: ("lock named seats", _lock_named_seats),
     blocks.TURN_SEATS: ("turn seats", _turn_seats),
     blocks.LOCK_AREAS: ("lock named areas", _lock_named_areas),

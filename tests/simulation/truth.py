@@ -194,7 +194,7 @@ class VirtualTruth:
         except _MAY_RETRY as error:
             raise ShortWrite(str(error)) from error
         except psycopg.IntegrityError as error:
-            self._world.counters["integrity_alert"] += 1
+            self._world.broken.append(f"alert: a constraint refused batch {batch_no}: {error}")
             raise ShortWrite(str(error)) from error
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
@@ -310,7 +310,7 @@ class VirtualTruth:
         ]
 
     def _claim(self, claims: Sequence[Claim], tour_id: int | None) -> list[Counted]:
-        """CLAIM_HOLDS, CLAIM_SEATS, CLAIM_HOLD_SEATS, MOVE_AREAS, CLAIM_HOLD_AREAS."""
+        """CLAIM_HOLDS, CLAIM_SEATS, MOVE_AREAS, CLAIM_HOLD_AREAS."""
         if not claims:
             return []
         session = self._session
@@ -327,9 +327,8 @@ class VirtualTruth:
                 if session.get("seat", seat)[0] == "available":
                     session.put("seat", seat, ("held", hold_id))
                     session.remember(seat, "held", hold_id, "allocator")
+                    session.insert("hold_seat", seat, hold_id)
                     seats += 1
-        for seat, hold_id in pairs:
-            session.insert("hold_seat", seat, hold_id)
         places = [(claim.hold_id, area, count) for claim in claims for area, count in claim.hold.areas]
         moved = self._move_areas([(area, count) for _, area, count in places])
         for hold_id, area, count in places:

@@ -205,9 +205,16 @@ MUTANTS: list[Mutant] = [
     sql(
         Kind.CONSTRAINT,
         "a seat in another hold is not passed over in silence",
-        "AS new (seat_no, hold_id)\n",
-        "AS new (seat_no, hold_id) ON CONFLICT DO NOTHING\n",
+        "hold_id FROM claimed)\n",
+        "hold_id FROM claimed ON CONFLICT DO NOTHING)\n",
         f"{FAULTS}::test_law_1_fires_as_an_alert_and_only_the_request_it_is_about_is_invalid",
+    ),
+    sql(
+        Kind.CONSTRAINT,
+        "a seat that an operator was quicker to sell is no alert",
+        "hold_id FROM claimed)\n",
+        "hold_id FROM unnest(%(seats)s::int[], %(holds)s::bigint[]) AS new (seat_no, hold_id))\n",
+        "tests/allocator/test_blocks.py::test_a_sale_between_the_decision_and_its_writing_wins_without_an_alert",
     ),
     sql(
         Kind.COMMIT,

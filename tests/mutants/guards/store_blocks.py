@@ -14,6 +14,7 @@ OTHERS = f"{BLOCKS}::test_seats_and_places_of_another_event_stay_as_they_are"
 REFUSED = (
     f"{BLOCKS}::test_a_seat_that_somebody_has_or_that_is_blocked_is_refused_by_name_and_nothing_is_changed"
 )
+AFTER_THE_BATCH = f"{MOMENT}::test_what_goes_off_sale_during_a_batch_comes_back_after_it"
 BY_NUMBER = f"{BLOCKS}::test_seats_are_locked_by_number_and_before_places"
 blocks = In("store/blocks.py")
 audit = In("store/audit.py")
@@ -163,6 +164,13 @@ STORE: list[Mutant] = [
         "            with conn.transaction():\n",
         "            if conn:\n",
         f"{BLOCKS}::test_only_what_may_be_retried_is_retried_and_three_times",
+    ),
+    blocks(
+        Kind.LOCK_ORDER,
+        "nothing is put on sale again while a batch is under way",
+        "        if not blocked:\n            conn.execute(LOCK_CURSOR, values)\n",
+        "",
+        AFTER_THE_BATCH,
     ),
     blocks(
         Kind.LOCK_ORDER,

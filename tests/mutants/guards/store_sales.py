@@ -61,6 +61,13 @@ STORE: list[Mutant] = [
         f"{SALES}::test_a_sale_locks_the_event_then_seats_by_number_then_places",
     ),
     sales(
+        Kind.LOCK_ORDER,
+        "no order is taken back while a batch is under way",
+        "        conn.execute(blocks.LOCK_CURSOR, values)\n",
+        "",
+        "tests/allocator/test_blocks.py::test_what_goes_off_sale_during_a_batch_comes_back_after_it",
+    ),
+    sales(
         Kind.CONDITION,
         "what somebody has is not sold by hand",
         "    if gone:\n",
