@@ -13,6 +13,7 @@ from gateway.holders import Holders
 from notifier.hub import Client
 from store import lookups
 from store.lookups import Ending
+from store.wire import Delta
 from store.words import Micros
 from tests.gateway.rig import EVENT, SEATS, StandIn, gateway, make_event, scenario, until
 from tests.gateway.test_hold_changes import HOLDS, bearer, give
@@ -85,6 +86,23 @@ async def test_after_a_pause_whoever_ends_later_is_told_and_nobody_twice(engine_
         assert (await ann.receive("hold"))["ends_soon"]
         await bob.nothing_for(0.05)
         assert last
+
+
+@scenario
+async def test_after_an_outage_whoever_ends_later_is_told_again(engine_urls, event, conn):
+    give(conn, event, 1, seats=(1,), places=0, seconds=SOON)
+    give(conn, event, 2, buyer="bob", seats=(2,), places=0, seconds=SOON + 20)
+    async with gateway(engine_urls) as served, served.socket("ann") as ann, served.socket("bob") as bob:
+        await looks(served).look()
+        await ann.receive("hold")
+        await bob.receive("hold")
+        conn.execute("UPDATE hold SET expires_at = expires_at + interval '5 s' WHERE hold_id = 1")
+        runtime = served.runtime.events.loaded()[0]
+        runtime.changed(Delta(0, 0, [], [], [], []))  # as a new owner says, and as it says after an outage
+        await until(lambda: runtime._reloading is None)
+        await looks(served).look()
+        assert (await ann.receive("hold"))["ends_soon"]
+        await bob.nothing_for(0.05)
 
 
 @scenario

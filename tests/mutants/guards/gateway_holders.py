@@ -40,6 +40,13 @@ MUTANTS: list[Mutant] = [
         "            if before is not None and before.expires_at < 0:\n",
         f"{HOLDERS}::test_after_a_pause_whoever_ends_later_is_told_and_nobody_twice",
     ),
+    In("gateway/events.py")(
+        Kind.EXPIRY,
+        "after an outage the last minute of the new end is told",
+        "        self.holders.look_again()  #",
+        "        pass  #",
+        f"{HOLDERS}::test_after_an_outage_whoever_ends_later_is_told_again",
+    ),
     holders(
         Kind.BOUND,
         "what is remembered of holds that end soon has a bound",
