@@ -35,7 +35,7 @@ _SETTINGS: dict[str, Any] = {
     "locale": "en-GB",
     "reduced_motion": "reduce",
 }
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=30_000)
 
 
 def _chromium() -> str | None:

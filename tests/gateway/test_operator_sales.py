@@ -161,12 +161,12 @@ def test_the_buyers_sockets_hear_what_is_left_of_an_order(operator, redis_url):
     with redis.Redis.from_url(redis_url) as client:
         listening = client.pubsub(ignore_subscribe_messages=True)
         listening.subscribe(holds_channel("gig"))
-        listening.get_message(timeout=5)  # that it is subscribed
+        listening.get_message(timeout=30)  # that it is subscribed
         for part, state in ({"seats": GUID[:1]}, "paid"), ({}, "refunded"):
             operator("POST", f"/orders/{ORDER}/return", SAID | part)
             news = HoldNews("", "", b"")
             while news.buyer != mine:
-                message = listening.get_message(timeout=10)
+                message = listening.get_message(timeout=30)
                 assert message is not None, "nothing was published"
                 news = decode_news(message["data"])
             left = GUID[1:2] if part else []
