@@ -102,23 +102,30 @@ def _settled(storm: Storm, wanted: dict[str, int] | None) -> dict[str, int]:
 @contextlib.contextmanager
 def _quiet_buyer(port: int) -> Iterator[list[int]]:
     """Asks and looks without pause in a thread of its own; the number of answers, each as it must be."""
-    over = threading.Event()
+    over, answered_last = threading.Event(), threading.Event()
     served, failed = [0], []
 
     def live() -> None:
         try:
-            with contextlib.closing(Http(port)) as http:
-                buyer = Buyer(http, EVENT, "quiet")
-                for number in itertools.count():
-                    answer = buyer.request(f"quiet-{number}", {"areas": {"bar": 50}}, paused=False)
-                    assert answer[:2] == ("decision", "sold_out"), answer
-                    served[0] += 1
-                    if over.is_set():
-                        return
+            numbers = itertools.count()
+            while not (over.is_set() and answered_last.is_set()):
+                with contextlib.suppress(ConnectionError), contextlib.closing(Http(port)) as http:
+                    ask(Buyer(http, EVENT, "quiet"), numbers)
         except BaseException as error:
             failed.append(error)
 
-    thread = threading.Thread(target=live, name="quiet buyer")
+    def ask(buyer: Buyer, numbers: Iterator[int]) -> None:
+        """Until it is over, or until this thread got no turn for so long that the gateway took the line for
+        idle and closed it, which it may."""
+        for number in numbers:
+            answer = buyer.request(f"quiet-{number}", {"areas": {"bar": 50}}, paused=False)
+            assert answer[:2] == ("decision", "sold_out"), answer
+            served[0] += 1
+            if over.is_set():
+                answered_last.set()
+                return
+
+    thread = threading.Thread(target=live, name="quiet buyer", daemon=True)
     thread.start()
     try:
         yield served
