@@ -108,7 +108,7 @@ def _quiet_buyer(port: int) -> Iterator[list[int]]:
     def live() -> None:
         try:
             numbers = itertools.count()
-            while not (over.is_set() and answered_last.is_set()):
+            while not answered_last.is_set():
                 with contextlib.suppress(ConnectionError), contextlib.closing(Http(port)) as http:
                     ask(Buyer(http, EVENT, "quiet"), numbers)
         except BaseException as error:
