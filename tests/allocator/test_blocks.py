@@ -66,7 +66,7 @@ def test_a_block_is_in_the_ledger_and_nobody_gets_those_seats_until_they_are_unb
 def test_gateways_hear_what_was_blocked_and_unblocked(owner):
     with owner.redis.pubsub(ignore_subscribe_messages=True) as listening:
         listening.subscribe(seats_channel(SLUG))
-        listening.get_message(timeout=5)
+        listening.get_message(timeout=30)
         for change, freed, blocked, free in (
             (owner.block, [], [1, 3], 16),
             (owner.unblock, [1, 3], [], 20),
@@ -74,7 +74,7 @@ def test_gateways_hear_what_was_blocked_and_unblocked(owner):
             change("A-2", "A-4", places=4)
             owner.poke()
             owner.loop.turn()
-            message = listening.get_message(timeout=5)
+            message = listening.get_message(timeout=30)
             assert message is not None
             delta = decode_delta(message["data"])
             assert delta == Delta(delta.batch_no, delta.batch_time, [], freed, [], [(0, free)], "", blocked)

@@ -127,9 +127,9 @@ def test_a_repeat_gets_the_same_answer_from_the_ledger_and_no_second_row(owner):
     rows = owner.ledger()
     with owner.redis.pubsub(ignore_subscribe_messages=True) as listening:
         listening.subscribe(decisions_channel(SLUG, "g1"))
-        listening.get_message(timeout=5)
+        listening.get_message(timeout=30)
         assert owner.ask(asked) == [first]
-        heard = listening.get_message(timeout=5)
+        heard = listening.get_message(timeout=30)
     arrival = next(row[2] for row in rows if row[3] == "ann")
     assert heard is not None
     assert decode_published(heard["data"]) == [("ann", "r1", decision_frame("r1", arrival, *first))]
@@ -151,9 +151,9 @@ def test_twice_the_same_in_one_batch_is_decided_once_and_answered_twice(owner):
     asked = entry("ann", "r1", seats("A-1"))
     with owner.redis.pubsub(ignore_subscribe_messages=True) as listening:
         listening.subscribe(decisions_channel(SLUG, "g1"))
-        listening.get_message(timeout=5)
+        listening.get_message(timeout=30)
         owner.ask(asked, asked)
-        heard = listening.get_message(timeout=5)
+        heard = listening.get_message(timeout=30)
     assert heard is not None
     assert len(decode_published(heard["data"])) == 2
     assert [row[4] for row in owner.ledger() if row[3] == "ann"] == ["held"]
@@ -249,9 +249,9 @@ def test_a_closed_event_answers_closed_and_its_holds_still_run_out(owner):
 def test_the_map_hears_of_each_batch_that_is_true(owner):
     with owner.redis.pubsub(ignore_subscribe_messages=True) as listening:
         listening.subscribe(seats_channel(SLUG))
-        listening.get_message(timeout=5)
+        listening.get_message(timeout=30)
         owner.ask(entry("ann", "r1", Want(seats=("A-1",), areas={"floor": 3})))
-        heard = listening.get_message(timeout=5)
+        heard = listening.get_message(timeout=30)
     assert heard is not None
     delta = decode_delta(heard["data"])
     assert (delta.batch_no, delta.batch_time) == (owner.memory.batch_no, owner.memory.batch_time)

@@ -66,7 +66,7 @@ def test_gateways_read_the_map_anew_when_memory_was_for_a_fact_it_reflects_frees
     owner.ask(entry("ann", "r1", seats("A-2")))
     with owner.redis.pubsub(ignore_subscribe_messages=True) as listening:
         listening.subscribe(seats_channel(SLUG))
-        listening.get_message(timeout=5)
+        listening.get_message(timeout=30)
         load = owner.truth.load
 
         def load_with_a_release_under_way() -> Any:

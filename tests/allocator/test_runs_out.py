@@ -63,7 +63,7 @@ def test_a_release_of_what_runs_out_in_this_batch_waits_for_it(owner, monkeypatc
 def waits_for_a_lock(owner: Owner) -> None:
     """Until somebody waits for a row that the owner's batch has locked."""
     waiting = "SELECT 1 FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))"
-    give_up_at = time.monotonic() + 10
+    give_up_at = time.monotonic() + 60
     while not owner.query(waiting, owner.conn.info.backend_pid):
         assert time.monotonic() < give_up_at, "nobody waits for the batch"
 

@@ -66,7 +66,7 @@ def test_an_order_paid_and_taken_back_before_a_batch_is_free_and_shown_free(owne
     owner.ask(entry("ann", "r1", seats("A-2", "A-3")))
     with owner.redis.pubsub(ignore_subscribe_messages=True) as listening:
         listening.subscribe(seats_channel(SLUG))
-        listening.get_message(timeout=5)
+        listening.get_message(timeout=30)
         hold = owner.hold_of("ann")
         owner.confirm("ann")
         owner.take_back(hold, "A-2")
@@ -77,7 +77,7 @@ def test_an_order_paid_and_taken_back_before_a_batch_is_free_and_shown_free(owne
 def decided(owner, listening) -> Delta:
     owner.poke()
     owner.loop.turn()
-    message = listening.get_message(timeout=5)
+    message = listening.get_message(timeout=30)
     assert message is not None
     return decode_delta(message["data"])
 
@@ -85,7 +85,7 @@ def decided(owner, listening) -> Delta:
 def test_gateways_hear_what_was_sold_and_taken_back(owner):
     with owner.redis.pubsub(ignore_subscribe_messages=True) as listening:
         listening.subscribe(seats_channel(SLUG))
-        listening.get_message(timeout=5)
+        listening.get_message(timeout=30)
         first = owner.sell("ann", "A-2", "A-4", places=4)
         delta = decided(owner, listening)
         assert (delta.freed, delta.sold, delta.blocked, delta.areas) == ([], [1, 3], [], [(0, 16)])

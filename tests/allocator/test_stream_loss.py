@@ -54,12 +54,12 @@ def test_while_the_allocator_gathers_every_gateway_is_told_to_ask_again(owner):
     owner.ask(entry("ann", "r1", seats("A-1")))
     with owner.redis.pubsub() as heard:
         heard.subscribe(seats_channel(SLUG))
-        heard.get_message(timeout=5)
+        heard.get_message(timeout=30)
         owner.redis.delete(stream_key(SLUG))
         owner.loop.attend()
         owner.append([entry("new", "r1", seats("A-2"))])
         owner.loop.turn()
-        told = [decode_delta(heard.get_message(timeout=5)["data"]) for _ in range(2)]
+        told = [decode_delta(heard.get_message(timeout=30)["data"]) for _ in range(2)]
     assert [(delta.batch_no, delta.state) for delta in told] == [(0, STREAM_LOST), (3, "")]
 
 

@@ -38,9 +38,7 @@ def test_a_random_sale_is_decided_the_same_again(database_url, redis_url, seed):
     plan = plan_of(rows=3, seats_a_row=6, standing=9)
     with owner_of(database_url, redis_url, plan, **RUNS_OUT_SOON) as owner:
         sale = Sale(owner, seed)
-        for _ in range(
-            10
-        ):  # what is offered depends on the clock: not every thirty steps have something
+        for _ in range(10):  # what is offered depends on the clock: not every thirty steps have something
             for _ in sale.steps(30):
                 pass
             if "offer" in kinds(owner):

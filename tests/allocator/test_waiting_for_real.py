@@ -115,11 +115,11 @@ def test_offers_and_what_they_hold_are_told_after_the_batch(owner):
     owner.ask(waits("ann"))
     with owner.redis.pubsub(ignore_subscribe_messages=True) as listening:
         listening.subscribe(seats_channel(SLUG), holds_channel(SLUG))
-        listening.get_message(timeout=5)
-        listening.get_message(timeout=5)
+        listening.get_message(timeout=30)
+        listening.get_message(timeout=30)
         owner.release("h0")
         owner.settle_down()
-        told = [listening.get_message(timeout=5) for _ in range(2)]
+        told = [listening.get_message(timeout=30) for _ in range(2)]
     by_channel = {one["channel"].decode(): one["data"] for one in told if one}
     delta = decode_delta(by_channel[seats_channel(SLUG)])
     assert ([seat for seat, _ in delta.held], delta.freed) == ([0, 1], [])

@@ -30,7 +30,7 @@ class Watched:
         self.redis = redis.Redis.from_url(urls.redis_url)
         self.listening = self.redis.pubsub(ignore_subscribe_messages=True)
         self.listening.subscribe(decisions_channel(SLUG, "g1"))
-        self.listening.get_message(timeout=5)
+        self.listening.get_message(timeout=30)
         self.worker = EventWorker(urls.database_url, urls.redis_url, self.event_id, SLUG, "here:1")
 
     def behind_the_cursor(self, value: bytes) -> None:

@@ -41,7 +41,7 @@ from store.venues.make import make
 from store.words import Arrival, EventState, HoldId, Policy
 from tests.browser.fake_waitlist import Waitlist
 
-HEAR_SECONDS_MAX = 15
+HEAR_SECONDS_MAX = 60
 
 Frame = dict[str, Any]
 _WANT = ("seats", "best", "areas", "up_to", "fallbacks", "move")
@@ -121,7 +121,7 @@ class FakeGateway:
             if asyncio.iscoroutine(made):
                 await made
 
-        asyncio.run_coroutine_threadsafe(run(), self.loop).result(10)
+        asyncio.run_coroutine_threadsafe(run(), self.loop).result(60)
 
     def become(self, state: str) -> None:
         self.state = state
@@ -448,7 +448,7 @@ class Running:
 
     def __enter__(self) -> Running:
         self._thread.start()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not self._server.started:
             assert time.monotonic() < deadline, "the fake gateway did not start"
             assert self._thread.is_alive(), "the fake gateway ended while starting"
@@ -457,7 +457,7 @@ class Running:
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
-        self._thread.join(20)
+        self._thread.join(60)
         self._listening.close()
 
 

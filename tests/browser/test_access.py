@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import pytest
@@ -53,6 +53,16 @@ _CONTRASTS = """async ([pairs, static]) => {
   return pairs.map(([front, ground]) => contrast(colour(front), colour(ground)));
 }"""
 
+_UNSEEN = """async (static) => {
+  const { channels, contrast, seenOn } = await import(`${static}/map/palette.js`);
+  const probe = document.body.appendChild(document.createElement("span"));
+  probe.style.color = "var(--map-floor)";
+  const floor = channels(getComputedStyle(probe).color);
+  const steps = [0, 51, 102, 153, 204, 255];
+  const all = steps.flatMap((r) => steps.flatMap((g) => steps.map((b) => [r, g, b])));
+  return all.filter((rgb) => contrast(seenOn(rgb, floor), floor) < 3);
+}"""
+
 TEXT = [
     *((front, ground) for front in ("text", "muted") for ground in ("ground", "surface", "sunken")),
     *(("text", f"{tone}-ground") for tone in ("warn", "good", "info")),
@@ -80,31 +90,28 @@ def static_of(page: Page) -> str:
     return source.removesuffix("/app.js")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_have_contrast_in_both_themes(tabs: Tabs, scheme: Literal["light", "dark"]) -> None:
-    page = tabs.open(color_scheme=scheme)
-    for pairs, least in ((TEXT, 4.5), (SIGNS, 3.0)):
-        ratios = page.evaluate(_CONTRASTS, [pairs, static_of(page)])
-        low = {pair: round(ratio, 2) for pair, ratio in zip(pairs, ratios, strict=True) if ratio < least}
-        assert low == {}, f"below {least} to 1 in {scheme}"
+def schemes(page: Page) -> Iterator[str]:
+    """The page in one theme after the other."""
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        yield scheme
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_any_price_colour_is_seen_on_the_map(tabs: Tabs, scheme: Literal["light", "dark"]) -> None:
-    page = tabs.open(color_scheme=scheme)
-    low = page.evaluate(
-        """async (static) => {
-          const { channels, contrast, seenOn } = await import(`${static}/map/palette.js`);
-          const probe = document.body.appendChild(document.createElement("span"));
-          probe.style.color = "var(--map-floor)";
-          const floor = channels(getComputedStyle(probe).color);
-          const steps = [0, 51, 102, 153, 204, 255];
-          const all = steps.flatMap((r) => steps.flatMap((g) => steps.map((b) => [r, g, b])));
-          return all.filter((rgb) => contrast(seenOn(rgb, floor), floor) < 3);
-        }""",
-        static_of(page),
-    )
-    assert low == []
+def test_colours_have_contrast_in_both_themes(page: Page) -> None:
+    grounds = set()
+    for scheme in schemes(page):
+        grounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        for pairs, least in ((TEXT, 4.5), (SIGNS, 3.0)):
+            ratios = page.evaluate(_CONTRASTS, [pairs, static_of(page)])
+            low = {pair: round(ratio, 2) for pair, ratio in zip(pairs, ratios, strict=True) if ratio < least}
+            assert low == {}, f"below {least} to 1 in {scheme}"
+    assert len(grounds) == 2, "each theme has a ground of its own"
+
+
+def test_any_price_colour_is_seen_on_the_map(page: Page) -> None:
+    for scheme in schemes(page):
+        assert page.evaluate(_UNSEEN, static_of(page)) == [], f"not seen in {scheme}"
 
 
 def test_everything_has_a_name_and_references_hold(page: Page, choose: Choose) -> None:
@@ -183,15 +190,25 @@ def test_the_list_says_what_the_map_shows(page: Page, fake: FakeGateway, choose:
     expect(row.get_by_role("button", name="seat 9, A, €95.00, held by someone")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [320, 360, 640, 768, 1280])  # 640 is 1280 at 200 % zoom
+WIDTHS = (320, 360, 640, 768, 1280)
+"""640 is 1280 at 200 % zoom."""
+
+
+@pytest.mark.parametrize("width", [320, 1280])
 def test_nothing_is_cut_off_sideways(tabs: Tabs, width: int, choose: Choose) -> None:
-    page = tabs.open(viewport={"width": width, "height": 720})
+    page = tabs.open(width=width, height=720)
+
+    def fits() -> None:
+        for now in (*WIDTHS, width):
+            page.set_viewport_size({"width": now, "height": 720})
+            assert page.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [now, now]
+
     for seat in range(2):
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        fits()
         choose(page, seat)
     page.locator(".choosing .button.main").click()
     expect(page.get_by_role("heading", name="Held for you")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    fits()
 
 
 def test_nothing_inline_runs_and_nothing_comes_from_elsewhere(tabs: Tabs, url: str) -> None:

@@ -60,7 +60,7 @@ def test_a_key_nobody_knows_is_asked_again_under_the_same_id(
 
 
 def test_a_request_nobody_answers_is_asked_again(tabs: Tabs, fake: FakeGateway, choose: Choose) -> None:
-    page = tabs.open()
+    page = tabs.open(own=True)
     page.clock.install()
     page.reload()
     page.wait_for_selector("[data-topic=choosing]")

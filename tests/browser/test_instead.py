@@ -121,7 +121,7 @@ def test_what_no_free_seat_can_answer_is_not_asked_for(page: Page, fake: FakeGat
 
 
 def test_wishes_and_offers_fit_narrow_screens_and_have_names(tabs: Tabs, fake: FakeGateway) -> None:
-    page = tabs.open(viewport={"width": 320, "height": 640})
+    page = tabs.open(width=320, height=640)
 
     def check() -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 320

@@ -6,12 +6,14 @@ comes back in the list's order, each party whole, and what they do not take move
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from allocator.replay import Finding, verify
 from onsale.processes import Stack, throwaway_stack
@@ -20,14 +22,15 @@ from store.plan import Category, Plan, Seat, Section, number
 from store.settings import EngineUrls
 from store.venues.rows import save_venue
 from store.words import EventState
-from tests.browser.conftest import Tabs
+from tests.browser.conftest import Profile, Tabs
 
 pytestmark = pytest.mark.browser
 
 EVENT = f"vespers-{os.getpid()}"
 """Each process that runs tests has its own, for channels are the whole server's."""
-HOLD_SECONDS, OFFER_SECONDS = 8, 6
+RUNS_OUT = {"hold_ttl_seconds": 12, "offer_ttl_seconds": 8, "extensions_max": 0}
 """Long enough for four tabs to ask, and to be looked at, on a busy machine."""
+LASTS = {"hold_ttl_seconds": 480, "offer_ttl_seconds": 480, "extensions_max": 0}
 
 
 def row_of_four() -> Plan:
@@ -36,35 +39,35 @@ def row_of_four() -> Plan:
     return number("Chapel", "EUR", [gold], [Section("Stalls")], seats, [], focal=(2.5, 0.0), size=(6.0, 3.0))
 
 
-def put_on_sale(urls: EngineUrls) -> None:
+def put_on_sale(terms: dict[str, Any], urls: EngineUrls) -> None:
     with psycopg.connect(urls.database_url, autocommit=True) as conn:
         plan = row_of_four()
         venue = save_venue(conn, "chapel", plan)
-        terms = {"hold_ttl_seconds": HOLD_SECONDS, "offer_ttl_seconds": OFFER_SECONDS, "extensions_max": 0}
-        events.create_event(conn, EVENT, "Vespers", venue, plan, **terms)  # type: ignore[arg-type]
+        events.create_event(conn, EVENT, "Vespers", venue, plan, **terms)
         events.set_state(conn, EVENT, EventState.OPEN)
 
 
 @pytest.fixture
-def stack(engine_urls: EngineUrls) -> Iterator[Stack]:
+def stack(engine_urls: EngineUrls, request: pytest.FixtureRequest) -> Iterator[Stack]:
+    """Where the event is on sale on the terms that the test names."""
     with throwaway_stack(
         gateways=2,
         allocators=1,
         database_url=engine_urls.database_url,
         redis_url=engine_urls.redis_url,
         env={"ONSALE_DEMO": "1"},
-        prepare=put_on_sale,
+        prepare=functools.partial(put_on_sale, request.param),
     ) as running:
         yield running
 
 
 @pytest.fixture
-def at(browser: Browser, stack: Stack) -> Iterator[list[Tabs]]:
+def at(profile: Profile, stack: Stack) -> Iterator[list[Tabs]]:
     """Ways to open tabs, at each gateway."""
-    doors = [Tabs(browser, url) for url in stack.base_urls]
+    doors = [Tabs(profile, url) for url in stack.base_urls]
     yield doors
-    for context in browser.contexts:
-        context.close()
+    for door in doors:
+        door.close()
     assert [door.wrong for door in doors] == [[], []], "a page wrote errors to the console"
 
 
@@ -99,6 +102,7 @@ def decided_alike(urls: EngineUrls) -> None:
     assert steps
 
 
+@pytest.mark.parametrize("stack", [RUNS_OUT], indirect=True, ids=["which run out"])
 def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
     at: list[Tabs], engine_urls: EngineUrls
 ) -> None:
@@ -145,6 +149,7 @@ def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
     decided_alike(engine_urls)
 
 
+@pytest.mark.parametrize("stack", [LASTS], indirect=True, ids=["which last"])
 def test_who_leaves_gives_the_place_up_and_who_declines_passes_it_on(
     at: list[Tabs], engine_urls: EngineUrls
 ) -> None:

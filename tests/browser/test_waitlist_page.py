@@ -223,7 +223,7 @@ def test_an_offer_that_came_and_went_unseen_is_told(page: Page, fake: FakeGatewa
 
 
 def test_waiting_and_offers_fit_narrow_screens_and_have_names(tabs: Tabs, fake: FakeGateway) -> None:
-    page = tabs.open(viewport={"width": 320, "height": 640})
+    page = tabs.open(width=320, height=640)
     fake.extensions_max = 2
 
     def check() -> None:

@@ -17,7 +17,7 @@ def test_killed_before_its_commit_nothing_of_the_batch_is_true_and_it_is_decided
     owner = sale.owner()
     proxy = stage.postgres_of[owner]
     proxy.hold_before(COMMIT, after=REQUEST_ROW)
-    assert proxy.was_held.wait(10)
+    assert proxy.was_held.wait(60)
     before = sale.batch_no
     stage.kill(owner)
     proxy.drop_held()
@@ -35,7 +35,7 @@ def test_killed_after_its_commit_the_decisions_stand_and_those_who_wait_are_told
     owner = sale.owner()
     epoch, proxy = sale.epoch, stage.postgres_of[owner]
     proxy.hold_reply_to(COMMIT, after=REQUEST_ROW)
-    assert proxy.was_held.wait(10)
+    assert proxy.was_held.wait(60)
     committed = sale.batch_no
     stage.kill(owner)
     proxy.drop_held()
@@ -53,7 +53,7 @@ def test_killed_before_it_publishes_those_who_wait_are_told_from_the_ledger(stag
     owner = sale.owner()
     epoch, proxy = sale.epoch, stage.valkey_of[owner]
     proxy.hold_before(ANSWERS)
-    assert proxy.was_held.wait(10)
+    assert proxy.was_held.wait(60)
     unpublished = sale.batch_no
     stage.kill(owner)
     proxy.drop_held()

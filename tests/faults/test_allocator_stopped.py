@@ -26,7 +26,7 @@ def test_owners_that_are_stopped_anywhere_in_a_batch_write_nothing_more_and_stan
             proxy.hold_within(REQUEST_ROW)
         else:
             proxy.hold_reply_to(COMMIT, after=REQUEST_ROW)
-        assert proxy.was_held.wait(10), where
+        assert proxy.was_held.wait(60), where
         written[epoch] = sale.batch_no
         said_before = len(stage.log(old))
         stage.freeze(old)

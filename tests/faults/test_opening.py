@@ -61,7 +61,7 @@ def test_an_owner_killed_at_the_time_leaves_the_opening_to_the_next(stage: Stage
         else:
             proxy.hold_reply_to(COMMIT, after=OPENING)
         sale.opens_in(0.3)
-        assert proxy.was_held.wait(10)
+        assert proxy.was_held.wait(60)
         stage.kill(owner)
         proxy.drop_held()
         sale.wait_taken_over(epoch)

@@ -16,7 +16,7 @@ def test_a_commit_of_which_nothing_is_heard_doubles_no_decision_and_invents_none
         proxy = stage.postgres_of[sale.owner()]
         cut = proxy.cut_reply_to if arrives else proxy.cut_before
         cut(COMMIT, after=REQUEST_ROW, half_open=half_open)
-        assert proxy.was_cut.wait(10)
+        assert proxy.was_cut.wait(60)
     crowd.wait(40)
     sale.check()
 
@@ -28,7 +28,7 @@ def test_an_append_of_which_nothing_is_heard_doubles_no_request_and_loses_none(s
         said_before = len(stage.log(gateway))
         proxy = stage.valkey_of[gateway]
         (proxy.cut_reply_to if arrives else proxy.cut_before)(APPEND)
-        assert proxy.was_cut.wait(10)
+        assert proxy.was_cut.wait(60)
         until(
             lambda: "got no answer" in stage.log(gateway)[said_before:],  # noqa: B023 - called at once
             "the gateway notices",

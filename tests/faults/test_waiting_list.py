@@ -53,7 +53,7 @@ def test_a_move_whose_batch_offers_what_it_leaves_is_made_once_though_its_owner_
     (proxy.hold_reply_to if committed else proxy.hold_before)(COMMIT, after=OFFER_ROW)
     old = str(ann.decision("r1").result["hold"])
     ann.ask("r2", sale.seats[1], move=old)
-    assert proxy.was_held.wait(10)
+    assert proxy.was_held.wait(60)
     stage.kill(owner)
     proxy.drop_held()
     until(lambda: sale.batch_no == before + committed, "what was committed is known")
@@ -72,7 +72,7 @@ def test_who_leaves_while_a_batch_makes_the_offer_is_told_of_the_offer(stage: St
     proxy.hold_before(COMMIT, after=OFFER_ROW)
     with ThreadPoolExecutor(1) as thread:
         ann.release(str(ann.decision("r1").result["hold"]))
-        assert proxy.was_held.wait(10)
+        assert proxy.was_held.wait(60)
         left = thread.submit(bob.leave, "w1")
         until(lambda: sale.one(BLOCKED), "leaving waits for the batch")
         proxy.let_go()

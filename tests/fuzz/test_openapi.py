@@ -25,7 +25,7 @@ from tests.model.stack import OPERATOR_KEY, stack
 from tests.profiles import LONG
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
-EXAMPLES = 300 if LONG else 8
+EXAMPLES = 300 if LONG else 5
 HISTORIES = 100 if LONG else 3
 
 

@@ -43,7 +43,7 @@ from store.words import EventState
 SECRET = "a secret of the tests, 32 bytes long or more"
 EVENT = f"gig-{os.getpid()}"
 """Each process that runs tests has its own, for channels are the whole server's."""
-WITHIN = 10.0
+WITHIN = 30.0
 
 
 def scenario(test):

@@ -211,11 +211,11 @@ def heard_of(buyer: str, redis_url: str) -> Iterator[Iterator[HoldNews]]:
         client.pubsub(ignore_subscribe_messages=True) as listening,
     ):
         listening.subscribe(holds_channel("gig"))
-        listening.get_message(timeout=5)  # that it is subscribed
+        listening.get_message(timeout=30)  # that it is subscribed
 
         def news() -> Iterator[HoldNews]:
             while True:
-                message = listening.get_message(timeout=10)
+                message = listening.get_message(timeout=30)
                 assert message is not None, "nothing was published"
                 found = decode_news(message["data"])
                 if found.buyer == buyer:

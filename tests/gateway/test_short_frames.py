@@ -76,7 +76,7 @@ async def narrow(url: str) -> Any:
 async def close_code(client: Any) -> int | None:
     with contextlib.suppress(ConnectionClosed):
         while True:
-            await asyncio.wait_for(client.recv(), 5)
+            await asyncio.wait_for(client.recv(), 30)
     code: int | None = client.close_code
     return code
 
@@ -90,7 +90,7 @@ async def test_frames_of_every_length_arrive_as_they_were_written():
         await until(lambda: served.protocols)
         for text in texts:
             assert served.protocols[0].write_text(text.encode())
-            assert await asyncio.wait_for(client.recv(), 5) == text
+            assert await asyncio.wait_for(client.recv(), 30) == text
 
 
 @scenario

@@ -18,7 +18,7 @@ from tests.gateway.rig import token
 from tests.model.reference import Answer, Want
 from tests.model.stack import OPERATOR_KEY
 
-WITHIN_SECONDS = 10.0
+WITHIN_SECONDS = 30.0
 WAIT_MS = 10_000
 NEWS = frozenset({"event", "hold", "offer", "waiting", "left"})
 _fences = itertools.count()

@@ -23,7 +23,7 @@ from store.venues.rows import save_venue
 from tests.gateway.rig import Served, gateway
 
 OPERATOR_KEY = "an operator's key of the tests"
-START_SECONDS_MAX = 20.0
+START_SECONDS_MAX = 60.0
 
 
 class Stack:

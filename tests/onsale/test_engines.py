@@ -286,7 +286,7 @@ def test_a_guest_keeps_a_passing_owners_engines_up(tmp_path):
     home.prepare()
     with home.as_guest():
         assert not home.wait_for_guests(timeout_seconds=0.05)
-    assert home.wait_for_guests(timeout_seconds=10)
+    assert home.wait_for_guests(timeout_seconds=60)
 
 
 PARENT = """

@@ -78,10 +78,10 @@ def test_where_restarts_are_wanted_a_death_is_said_and_mended(rig, tmp_path, mon
         try:
             for _ in range(2):
                 stack.kill("allocator-1")
-                message = said.get(timeout=20)
+                message = said.get(timeout=60)
                 assert "allocator-1 was ended by SIGKILL" in message
                 assert str(stack.processes["allocator-1"].log_path) in message
-                stack.processes["allocator-1"].wait_alive(timeout_seconds=20)
+                stack.processes["allocator-1"].wait_alive(timeout_seconds=60)
         finally:
             stack.stop()
     assert stack.processes["allocator-1"].restarts == 2
@@ -118,7 +118,7 @@ def test_a_log_has_a_bound(tmp_path, monkeypatch):
         log_path=tmp_path / "talker.log",
         env=dict(os.environ),
     )
-    assert talker.wait(20) == 0
+    assert talker.wait(60) == 0
     assert talker.last_words(2) == "line 498\nline 499"
     assert sorted(path.name for path in tmp_path.glob("talker*")) == ["talker.log", "talker.log.1"]
     assert all(path.stat().st_size <= 1000 for path in tmp_path.glob("talker*"))

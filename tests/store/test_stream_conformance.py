@@ -286,7 +286,7 @@ def test_a_poke_wakes_a_reader_that_waits(carrier):
     )
     reading.start()
     carrier.intake(lambda intake: intake.poke())
-    reading.join(timeout=10)
+    reading.join(timeout=60)
     assert [fields for _, fields in got] == [[POKE, b"1"]]
 
 
@@ -305,11 +305,11 @@ def test_a_wait_longer_than_the_socket_timeout_is_a_mistake(carrier):
 def test_messages_reach_the_subscribers_of_their_channel_in_order(carrier):
     with closing(carrier.plain.pubsub(ignore_subscribe_messages=True)) as listening:
         listening.subscribe(seats_channel(EVENT))
-        assert listening.get_message(timeout=5) is None  # the confirmation
+        assert listening.get_message(timeout=30) is None  # the confirmation
         carrier.arrivals.publish(
             [(seats_channel(EVENT), b"\x00one"), ("elsewhere", b"x"), (seats_channel(EVENT), b"two")]
         )
-        heard = [listening.get_message(timeout=5) for _ in range(2)]
+        heard = [listening.get_message(timeout=30) for _ in range(2)]
         assert [message and message["data"] for message in heard] == [b"\x00one", b"two"]
 
 
