@@ -15,7 +15,8 @@ from typing import Any
 
 import psycopg
 
-from allocator.worker import EventWorker
+from allocator.worker import EventWorker, renew
+from store.database import connect
 from store.plan import Plan
 from store.settings import EngineUrls
 from store.stream.wake import wake
@@ -24,6 +25,7 @@ from tests.gateway.rig import Served, gateway
 
 OPERATOR_KEY = "an operator's key of the tests"
 START_SECONDS_MAX = 60.0
+RENEW_SECONDS = 0.5
 
 
 class Stack:
@@ -35,6 +37,15 @@ class Stack:
         self.loop = loop
         self._workers: dict[str, EventWorker] = {}
         self._ended: list[EventWorker] = []
+        self._over = threading.Event()
+        self._renewing = threading.Thread(target=self._renew, name="renew")
+        self._renewing.start()
+
+    def _renew(self) -> None:
+        """As an allocator's process does: what nobody renews for long was not attended to."""
+        with connect(self.urls.database_url, "onsale allocator lease") as conn:
+            while not self._over.wait(RENEW_SECONDS):
+                renew(conn, list(self._workers.values()))
 
     @property
     def port(self) -> int:
@@ -81,6 +92,8 @@ class Stack:
         self.allocate(slug)
 
     def close(self) -> None:
+        self._over.set()
+        self._renewing.join(START_SECONDS_MAX)
         for slug in list(self._workers):
             self.end_allocator(slug)
         for worker in self._ended:
