@@ -218,7 +218,7 @@ def decide_beside(owner: Owner, done: list[BaseException | None]) -> threading.T
 
 
 def test_two_dates_that_decide_at_the_same_moment_give_exactly_the_limit(dates):
-    for round_ in range(4):
+    for round_ in range(10):
         buyers = [f"b{round_}-{n}" for n in range(8)]
         for owner in (dates.first, dates.second):
             wanted = buyers if owner is dates.first else buyers[::-1]
