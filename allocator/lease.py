@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 
-from store.lost_time import UNATTENDED, give_outage_back, lock_outage
+from store.lost_time import OUT, UNATTENDED, give_outage_back, lock_outage
 
 log = logging.getLogger("onsale.allocator")
 
@@ -46,11 +46,15 @@ RAISE_EPOCH: Final = """
 UPDATE event_cursor SET epoch = epoch + 1, owner = %s WHERE event_id = %s AND epoch = %s RETURNING epoch
 """
 
-TAKE: Final = """
+TAKE: Final = f"""
+-- Not after an outage that is not given back, also if that began since it was looked for.
 UPDATE lease
    SET owner = %s, worker = %s, renewed_at = clock_timestamp(), backend_pid = pg_backend_pid(),
        backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
- WHERE event_id = %s
+  FROM event_cursor, event
+ WHERE lease.event_id = %s AND event_cursor.event_id = lease.event_id AND event.id = lease.event_id
+   AND NOT {OUT}
+RETURNING true
 """
 
 RENEW: Final = f"""
@@ -97,7 +101,7 @@ def look(conn: Connection, event_id: int) -> Seen:
 
 
 def take(conn: Connection, event_id: int, seen: Seen, worker: str) -> Owned | None:
-    """Take the event over on this connection, or None when somebody else was quicker.
+    """Take the event over on this connection, or None when somebody else was quicker, or it took too long.
 
     Where nobody attended to it for long, running holds get the time back in the same transaction: once,
     whoever is killed meanwhile.
@@ -112,7 +116,9 @@ def take(conn: Connection, event_id: int, seen: Seen, worker: str) -> Owned | No
         conn.rollback()
         return None
     lost_us = give_outage_back(conn, event_id) if outage else 0
-    conn.execute(TAKE, (owner, worker, event_id))
+    if conn.execute(TAKE, (owner, worker, event_id)).fetchone() is None:
+        conn.rollback()
+        return None
     conn.commit()
     if lost_us:
         log.warning("event %d: nobody attended to it; holds got %.1f s back", event_id, lost_us / 1_000_000)

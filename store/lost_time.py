@@ -25,9 +25,13 @@ OUTAGE_SECONDS: Final = 5
 """A takeover from an owner that was killed or stopped (2.5 s) is none; a restart of Postgres may be one."""
 
 LAST_SIGN: Final = "greatest(lease.renewed_at, lease.given_until, event_cursor.batch_time)"
-"""When the event was last attended to; `given_until` ends a pause that somebody else than its owner ended."""
+"""When the event was last attended to, or up to when lost time was given back (`given_until`)."""
 UNATTENDED: Final = f"{LAST_SIGN} < clock_timestamp() - interval '{OUTAGE_SECONDS} seconds'"
 """Nobody attends to the event, or has given the time back in which nobody did."""
+OUT: Final = (
+    f"{LAST_SIGN} < coalesce(event.paused_at, clock_timestamp()) - interval '{OUTAGE_SECONDS} seconds'"
+)
+"""The same by the time that holds run by: a pause gives its own time back."""
 _STANDS: Final = f"""
   SELECT {LAST_SIGN} AS since, coalesce(event.paused_at, clock_timestamp()) AS at
     FROM lease JOIN event_cursor USING (event_id)"""
@@ -60,17 +64,21 @@ SELECT 1 FROM hold
  ORDER BY hold_id FOR UPDATE
 """
 _LOST_US: Final = """
-SELECT (extract(epoch FROM {until} - to_timestamp(%(since)s / 1000000.0)) * 1000000)::bigint
-  FROM event WHERE id = %(event)s
+-- And by which clock: what comes after it is not given back.
+SELECT (extract(epoch FROM {until} - to_timestamp(%(since)s / 1000000.0)) * 1000000)::bigint,
+       (extract(epoch FROM clock.now) * 1000000)::bigint
+  FROM event, (SELECT clock_timestamp() AS now) AS clock WHERE id = %(event)s
 """
-PAUSED_US: Final = _LOST_US.format(until="clock_timestamp()")
-OUT_US: Final = _LOST_US.format(until="coalesce(paused_at, clock_timestamp())")
+PAUSED_US: Final = _LOST_US.format(until="clock.now")
+OUT_US: Final = _LOST_US.format(until="coalesce(paused_at, clock.now)")
 EXTEND_HOLDS: Final = """
 -- Whole microseconds, so the table and the allocator's memory agree to the last digit.
 UPDATE hold SET expires_at = expires_at + %(lost)s * interval '1 microsecond'
  WHERE event_id = %(event)s AND state = 'active' AND expires_at > to_timestamp(%(since)s / 1000000.0)
 """
-GIVEN_UNTIL_NOW: Final = "UPDATE lease SET given_until = clock_timestamp() WHERE event_id = %s"
+GIVEN_UNTIL: Final = """
+UPDATE lease SET given_until = to_timestamp(%(now)s / 1000000.0) WHERE event_id = %(event)s
+"""
 INSERT_FACT: Final = "INSERT INTO fact (event_id, kind, body) VALUES (%s, %s, %s)"
 
 
@@ -88,7 +96,7 @@ def give_outage_back(conn: Conn, event_id: int) -> int:
     """Give running holds the time back in which nobody attended to the event, and say so to the allocator.
 
     The microseconds each got: 0 where it was no outage, or nothing ran. The caller has locked the event and
-    its cursor, and leaves a sign of life in the same transaction.
+    its cursor.
     """
     row = _first(conn, READ_OUTAGE, (event_id,))
     if row is None:
@@ -111,7 +119,6 @@ def give_pause_back(conn: Conn, event_id: int) -> int:
     paused_at = _first(conn, READ_PAUSE, (event_id,))
     assert paused_at is not None, "the event is locked, so it is there"
     _, paused_us = _give(conn, event_id, paused_at[0], PAUSED_US)
-    conn.execute(GIVEN_UNTIL_NOW, (event_id,))
     return paused_us
 
 
@@ -122,6 +129,7 @@ def _give(conn: Conn, event_id: int, since: int, lost: str) -> tuple[bool, int]:
     row = _first(conn, lost, given)
     assert row is not None, "the event is locked, so it is there"
     conn.execute(EXTEND_HOLDS, given | {"lost": row[0]})
+    conn.execute(GIVEN_UNTIL, given | {"now": row[1]})
     return running, int(row[0])
 
 

@@ -189,6 +189,19 @@ def test_who_is_killed_before_the_takeover_is_true_has_given_nothing_and_the_nex
         assert ends(owner) == {hold_id: end + out.lost_us for hold_id, end in before.items()}
 
 
+def test_who_looked_before_it_was_an_outage_and_takes_over_after_hides_none(owner, monkeypatch):
+    held(owner, "ann")
+    away(owner)
+    before = ends(owner)
+    monkeypatch.setattr(lease, "lock_outage", lambda conn, event: False)  # and then was stopped
+    with connect(owner.database_url, "slow") as slow:
+        assert lease.take(slow, owner.event_id, lease.look(slow, owner.event_id), "slow") is None
+    monkeypatch.undo()
+    assert ends(owner) == before
+    with heir_of(owner):
+        assert len(outages(owner)) == 1
+
+
 # an owner that goes on as if nothing had been
 
 

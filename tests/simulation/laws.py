@@ -46,8 +46,6 @@ _ARRIVAL = re.compile(r"\d+-\d+")
 _ACCEPTED = re.compile(r"(\S+)'s request (\S+) was accepted as ")
 
 
-SIGN_US_MAX = 3 * SECOND
-"""How long a takeover takes, with its waits for locks."""
 HAND = {
     "block": "blocked",
     "unblock": "unblocked",
@@ -94,14 +92,15 @@ class OnCommit:
         lease = changes.get("lease", {}).get(ONE, rows["lease"][ONE])
         cursor = changes.get("cursor", {}).get(ONE, rows["cursor"][ONE])
         now = max(lease.renewed_at, lease.given_until, cursor.batch_time)
-        lost_us = min(now, paused_at or now) - before - SIGN_US_MAX
-        if lost_us <= OUTAGE_SECONDS * SECOND:
+        out_us = OUTAGE_SECONDS * SECOND
+        lost_us = min(now, paused_at or now) - before
+        if lost_us <= out_us:
             return
         ran = [no for no, row in rows["hold"].items() if row.state == "active" and row.expires_at > before]
         facts = [row for row in changes.get("fact", {}).values() if row is not None]
         given_us = sum(msgspec.json.decode(row.body)["lost_us"] for row in facts if row.kind == "outage")
-        if ran and not lost_us <= given_us <= lost_us + SIGN_US_MAX:
-            self._broken(f"nobody attended for more than {lost_us} µs, and holds {ran[:3]} got {given_us}")
+        if ran and not lost_us - out_us <= given_us <= lost_us:
+            self._broken(f"nobody attended for {lost_us} µs, and holds {ran[:3]} got {given_us}")
 
     def _broken(self, story: str) -> None:
         self._world.note("law", story)
@@ -185,22 +184,8 @@ def restless(sale: OnSale) -> str:
 
 
 def _agreeing(sale: OnSale) -> list[Any]:
-    """Allocators that live and know who owns the event.
-
-    Whose backend could not be ended learns at its next batch that it was replaced. If its memory is paused
-    there is none: it stays in its belief, writes nothing, and is no standby.
-    """
-    owner = sale.database.rows["cursor"][ONE].owner
-    alive = [one for one in sale.house.allocators if not one.host.dead]
-    return [one for one in alive if not one.owns or _right_of(one) == owner or not _paused(one)]
-
-
-def _right_of(allocator: Any) -> Any:
-    return allocator.worker.owned.owner
-
-
-def _paused(allocator: Any) -> bool:
-    return _memory_of(allocator).policy.state is EventState.PAUSED
+    """Allocators that live: whoever was replaced learns it at its next batch, or cannot renew."""
+    return [one for one in sale.house.allocators if not one.host.dead]
 
 
 def demand(sale: OnSale) -> list[str]:

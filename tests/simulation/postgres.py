@@ -182,15 +182,15 @@ class Database:
         stale = lease.renewed_at < self.clock() - int(lease_seconds * SECOND)
         return lease.owner is None or stale or lease.backend not in self.backends
 
-    def last_sign(self) -> int:
-        """LAST_SIGN."""
-        lease: LeaseRow = self.rows["lease"][ONE]
+    def last_sign(self, session: Session | None = None) -> int:
+        """LAST_SIGN, as everybody sees it or a transaction does."""
+        lease: LeaseRow = self.rows["lease"][ONE] if session is None else session.get("lease", ONE)
         cursor: CursorRow = self.rows["cursor"][ONE]
         return max(lease.renewed_at, lease.given_until, cursor.batch_time)
 
-    def out_since(self, at: int) -> int | None:
+    def out_since(self, at: int, session: Session | None = None) -> int | None:
         """Since when nobody attends to the event, if by `at` that is an outage."""
-        since = self.last_sign()
+        since = self.last_sign(session)
         return since if since < at - OUTAGE_SECONDS * SECOND else None
 
     def run_by(self) -> int:

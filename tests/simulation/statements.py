@@ -67,10 +67,12 @@ def raise_epoch(session: Session, values: Sequence[Any]) -> Rows:
 def _take(session: Session, values: Sequence[Any]) -> Rows:
     owner, worker, _ = values
     session.lock("lease", ONE)
+    if session.database.out_since(_paused_until(session), session) is not None:
+        return []
     now, row = session.database.clock(), session.get("lease", ONE)
     session.put("lease", ONE, LeaseRow(owner, worker, session.number, now, row.given_until))
     session.world.counters["takeover"] += 1
-    return []
+    return [(True,)]
 
 
 def _renew(session: Session, values: Sequence[Any]) -> Rows:
@@ -197,11 +199,12 @@ def _read_pause(session: Session, _values: Any) -> Rows:
 
 
 def _paused_for(session: Session, values: Mapping[str, Any]) -> Rows:
-    return [(session.database.clock() - values["since"],)]
+    now = session.database.clock()
+    return [(now - values["since"], now)]
 
 
 def _out_for(session: Session, values: Mapping[str, Any]) -> Rows:
-    return [(_paused_until(session) - values["since"],)]
+    return [(_paused_until(session) - values["since"], session.database.clock())]
 
 
 def _ran(session: Session, since: int) -> list[int]:
@@ -225,10 +228,9 @@ def _extend_holds(session: Session, values: Mapping[str, Any]) -> Rows:
     return []
 
 
-def _given_until_now(session: Session, _values: Any) -> Rows:
+def _given_until(session: Session, values: Mapping[str, Any]) -> Rows:
     session.lock("lease", ONE)
-    now = session.database.clock()
-    session.put("lease", ONE, session.get("lease", ONE)._replace(given_until=now))
+    session.put("lease", ONE, session.get("lease", ONE)._replace(given_until=values["now"]))
     return []
 
 
@@ -348,7 +350,7 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     lost_time.OUT_US: ("out for", _out_for),
     lost_time.LOCK_HOLDS: ("lock holds", _lock_holds),
     lost_time.EXTEND_HOLDS: ("extend holds", _extend_holds),
-    lost_time.GIVEN_UNTIL_NOW: ("given until now", _given_until_now),
+    lost_time.GIVEN_UNTIL: ("given until", _given_until),
     lost_time.INSERT_FACT: ("tell the allocator", _tell_allocator),
 }
 

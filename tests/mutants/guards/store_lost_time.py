@@ -83,22 +83,22 @@ PAUSES = [
     lost_time(
         Kind.PAUSE,
         "a pause that ends in an outage is not given back with it again",
-        "    conn.execute(GIVEN_UNTIL_NOW, (event_id,))\n",
+        '    conn.execute(GIVEN_UNTIL, given | {"now": row[1]})\n',
         "",
         PAUSE_WITHIN,
     ),
     lost_time(
         Kind.PAUSE,
         "only the event whose pause ends has its time given back",
-        '"UPDATE lease SET given_until = clock_timestamp() WHERE event_id = %s"',
-        '"UPDATE lease SET given_until = clock_timestamp() WHERE event_id = %s OR true"',
+        "to_timestamp(%(now)s / 1000000.0) WHERE event_id = %(event)s\n",
+        "to_timestamp(%(now)s / 1000000.0) WHERE event_id = %(event)s OR true\n",
         f"{LOST}::test_a_pause_of_one_event_says_nothing_of_another",
     ),
     lost_time(
         Kind.PAUSE,
         "an outage that goes on in a pause ends with its beginning",
-        'OUT_US: Final = _LOST_US.format(until="coalesce(paused_at, clock_timestamp())")',
-        'OUT_US: Final = _LOST_US.format(until="clock_timestamp()")',
+        'OUT_US: Final = _LOST_US.format(until="coalesce(paused_at, clock.now)")',
+        'OUT_US: Final = _LOST_US.format(until="clock.now")',
         f"{LOST}::test_of_an_outage_that_a_pause_began_in_the_time_before_the_pause_is_given_back"
         "_and_the_pause_later",
     ),
@@ -197,9 +197,16 @@ OUTS = [
     lease(
         Kind.TAKEOVER,
         "the time of an outage is given back in the transaction of the takeover",
-        " if outage else 0\n    conn.execute(TAKE",
-        " if outage else 0\n    conn.commit()\n    conn.execute(TAKE",
+        " if outage else 0\n    if conn.execute(TAKE",
+        " if outage else 0\n    conn.commit()\n    if conn.execute(TAKE",
         f"{OUTAGES}::test_who_is_killed_before_the_takeover_is_true_has_given_nothing_and_the_next_gives_it_once",
+    ),
+    lease(
+        Kind.TAKEOVER,
+        "who was stopped while taking over does not hide an outage",
+        "\n   AND NOT {OUT}\n",
+        "\n",
+        f"{OUTAGES}::test_who_looked_before_it_was_an_outage_and_takes_over_after_hides_none",
     ),
     lease(
         Kind.TAKEOVER,
