@@ -15,7 +15,7 @@ import psycopg
 
 from allocator import lease
 from allocator.balance import BalanceWatch
-from allocator.worker import EventWorker
+from allocator.worker import EventWorker, renew
 from store.database import connect
 from store.errors import Unavailable
 from store.settings import EngineUrls
@@ -88,9 +88,7 @@ def _attend(
                 workers[event_id].start()
         for event_id in workers.keys() - on_sale.keys():
             workers.pop(event_id).stop()
-        owned = {event: work.owned for event, work in workers.items() if work.owned and work.attends()}
-        if owned:
-            lease.renew(conn, owned)
+        renew(conn, workers.values())
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from store.wire import (
     holds_channel,
     offer_frame,
     seats_channel,
+    time_back_frame,
 )
 
 Message = tuple[str, bytes]
@@ -80,6 +81,18 @@ def offers(event: str, decided: Decided) -> list[Message]:
         _, _, buyer, request_id, _, _, result = decided.rows[offer.row]
         frame = offer_frame(request_id, offer.wait_id, result)
         messages.append((holds_channel(event), encode_news(HoldNews("", buyer, frame))))
+    return messages
+
+
+def given_back(event: str, memory: Memory, decided: Decided) -> list[Message]:
+    """One message per hold that got time back after an outage, for its buyer's sockets. The batch is true."""
+    new = {claim.hold_id for claim in decided.claims}
+    messages = []
+    for hold_id, hold in memory.holds.items() if decided.outages else ():
+        lost_us = sum([out.lost_us for out in decided.outages if hold.expires_at > out.since + out.lost_us])
+        if lost_us and hold_id not in new:
+            frame = time_back_frame(hold_id, hold.expires_at, lost_us)
+            messages.append((holds_channel(event), encode_news(HoldNews("", hold.buyer, frame))))
     return messages
 
 

@@ -30,6 +30,7 @@ from store.words import (
     HoldId,
     LedgerKind,
     Left,
+    Outage,
     Outcome,
     Policy,
     Recategorise,
@@ -56,6 +57,7 @@ _decode_left = msgspec.json.Decoder(Left).decode
 _decode_sold = msgspec.json.Decoder(Sold).decode
 _decode_returned = msgspec.json.Decoder(Returned).decode
 _decode_recategorise = msgspec.json.Decoder(Recategorise).decode
+_decode_outage = msgspec.json.Decoder(Outage).decode
 
 
 class Fact(NamedTuple):
@@ -188,6 +190,8 @@ def _take_fact(memory: Memory, overlay: Overlay, fact: Fact, decided: Decided) -
         decided.blocks_by_fact.append(Blocks(back.seats, back.areas))
     elif fact.kind == FactKind.RECATEGORISED:
         decided.plans.append((memory.layout.version, len(decided.rows)))
+    elif fact.kind == FactKind.OUTAGE:
+        decided.outages.append(_decode_outage(fact.body))
     elif fact.kind == FactKind.EXTENDED:
         decided.extended += [] if hold is None or fact.hold_id is None else [fact.hold_id]
     elif hold is not None:
@@ -218,6 +222,11 @@ def consume(memory: Memory, overlay: Overlay, fact: Fact) -> Hold | None:
         return None
     if fact.kind == FactKind.ELSEWHERE:
         overlay.set_elsewhere(_decode_elsewhere(fact.body))
+        return None
+    if fact.kind == FactKind.OUTAGE:
+        if fact.fact_id not in memory.reflected:
+            outage = _decode_outage(fact.body)
+            overlay.give_time(outage.since, outage.lost_us)
         return None
     assert fact.hold_id is not None, "a fact about a hold names it"
     if fact.kind == FactKind.PAID:

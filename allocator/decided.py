@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from allocator.choosing import Chosen
 from allocator.memory import Hold, Memory
-from store.words import Blocks, HoldId, LedgerKind, WaitId
+from store.words import Blocks, HoldId, LedgerKind, Outage, WaitId
 
 
 class Row(NamedTuple):
@@ -72,6 +72,8 @@ class Decided:
     extended: list[HoldId] = field(default_factory=list)
     plans: list[tuple[int, int]] = field(default_factory=list)
     """(version, position of its fact) of each plan that came to count."""
+    outages: list[Outage] = field(default_factory=list)
+    """After which holds got time back."""
     state: str = ""
     """The event's state when a policy fact set it."""
     tour_id: int | None = None

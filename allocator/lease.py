@@ -4,15 +4,21 @@ The lease row names the owner's backend. A standby takes over when the owner gav
 when its backend is gone (a killed process: at once), or when it has not renewed for
 `LEASE_SECONDS` (a stopped one). Taking over ends the old backend first: a writer stopped in the
 middle of a COPY is caught by no timeout. Then the epoch goes up in the cursor row, which is what
-fences: every batch compares and sets that row, so a stale owner's COMMIT cannot happen.
+fences: every batch compares and sets that row, so a stale owner's COMMIT cannot happen. Where nobody
+attended to the event for long, holds get the time back with it (`store.lost_time`).
 """
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
 
 import psycopg
+
+from store.lost_time import UNATTENDED, give_outage_back, lock_outage
+
+log = logging.getLogger("onsale.allocator")
 
 LEASE_SECONDS = 2.5
 RENEW_SECONDS = 0.5
@@ -47,8 +53,13 @@ UPDATE lease
  WHERE event_id = %s
 """
 
-RENEW: Final = """
-UPDATE lease SET renewed_at = clock_timestamp() WHERE event_id = ANY (%s) AND owner = ANY (%s)
+RENEW: Final = f"""
+-- Not what nobody attended to for so long that holds get the time back: renewing would hide it.
+UPDATE lease SET renewed_at = clock_timestamp()
+  FROM event_cursor
+ WHERE event_cursor.event_id = lease.event_id AND lease.event_id = ANY (%s) AND lease.owner = ANY (%s)
+   AND NOT {UNATTENDED}
+RETURNING lease.event_id
 """
 
 GIVE_BACK: Final = """
@@ -86,17 +97,25 @@ def look(conn: Connection, event_id: int) -> Seen:
 
 
 def take(conn: Connection, event_id: int, seen: Seen, worker: str) -> Owned | None:
-    """Take the event over on this connection, or None when somebody else was quicker."""
+    """Take the event over on this connection, or None when somebody else was quicker.
+
+    Where nobody attended to it for long, running holds get the time back in the same transaction: once,
+    whoever is killed meanwhile.
+    """
     if seen.owner is not None:
         conn.execute(END_BACKEND, (event_id, seen.owner))
         conn.commit()
     owner = uuid4()
+    outage = lock_outage(conn, event_id)
     row = conn.execute(RAISE_EPOCH, (owner, event_id, seen.epoch)).fetchone()
     if row is None:
         conn.rollback()
         return None
+    lost_us = give_outage_back(conn, event_id) if outage else 0
     conn.execute(TAKE, (owner, worker, event_id))
     conn.commit()
+    if lost_us:
+        log.warning("event %d: nobody attended to it; holds got %.1f s back", event_id, lost_us / 1_000_000)
     return Owned(row[0], owner)
 
 
@@ -108,10 +127,15 @@ def clock(conn: Connection) -> int:
     return int(row[0])
 
 
-def renew(conn: Connection, owned: dict[int, Owned]) -> None:
-    """Say that these events are attended to. Touches no row that a batch touches."""
-    conn.execute(RENEW, (list(owned), [right.owner for right in owned.values()]))
+def renew(conn: Connection, owned: dict[int, Owned]) -> set[int]:
+    """Say that these events are attended to. Touches no row that a batch touches.
+
+    Returns those it is true of. The others are somebody else's, or were not attended to for too long: who
+    owned them has to take them again.
+    """
+    rows = conn.execute(RENEW, (list(owned), [right.owner for right in owned.values()])).fetchall()
     conn.commit()
+    return {event_id for (event_id,) in rows}
 
 
 def give_back(conn: Connection, event_id: int, owned: Owned) -> None:

@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from allocator.announce import answers, offers, reload_seats, seat_changes, stream_lost
+from allocator.announce import answers, given_back, offers, reload_seats, seat_changes, stream_lost
 from allocator.decide import Ask, Fact, decide_in_pieces, decode_policy, elsewhere_fact
 from allocator.decided import Decided, Row
 from allocator.intake import Arrived, Sorted, read_entries, tell_repeats, undecided, was_created
@@ -303,6 +303,7 @@ class BatchLoop:
         self._now = (begun.batch_time, self._monotonic())
         self._changes.append(seat_changes(self._event, memory, batch_no, begun.batch_time, decided))
         self._changes += offers(self._event, decided)
+        self._changes += given_back(self._event, memory, decided)
         return decided.answers()
 
     def _with_elsewhere(self, facts: Sequence[Fact], asks: Sequence[Ask]) -> Sequence[Fact]:

@@ -176,11 +176,8 @@ class Overlay:
 
     def claim(self, hold_id: HoldId, hold: Hold) -> None:
         """Give free seats and places to a new hold."""
-        memory, hold_of = self._memory, self._memory.hold_of
-        for seat in hold.seats:
-            assert hold_of[seat] == 0, "only free seats are claimed"
-            self._seats.append((seat, 0))
-            hold_of[seat] = hold_id
+        memory = self._memory
+        self._name(hold.seats, 0, hold_id)
         memory.seating.hide(hold.seats)
         memory.seats_free -= len(hold.seats)
         for area, quantity in hold.areas:
@@ -233,10 +230,7 @@ class Overlay:
     def block(self, blocks: Blocks) -> None:
         """An operator took free seats and places off sale."""
         memory = self._memory
-        for seat in blocks.seats:
-            assert memory.hold_of[seat] == 0, "only free seats are blocked"
-            self._seats.append((seat, 0))
-            memory.hold_of[seat] = BLOCKED
+        self._name(blocks.seats, 0, BLOCKED)
         memory.seating.hide(blocks.seats)
         memory.seats_free -= len(blocks.seats)
         for area, quantity in blocks.areas:
@@ -244,42 +238,21 @@ class Overlay:
 
     def unblock(self, blocks: Blocks) -> None:
         """And put them on sale again."""
-        memory = self._memory
-        for seat in blocks.seats:
-            assert memory.hold_of[seat] == BLOCKED, "only blocked seats are unblocked"
-            self._seats.append((seat, BLOCKED))
-            memory.hold_of[seat] = 0
-        memory.seating.show(blocks.seats)
-        memory.seats_free += len(blocks.seats)
-        for area, quantity in blocks.areas:
-            self._move_places(area, quantity)
-        memory.waiting.came_free(blocks.seats, blocks.areas)
+        self._come_free(BLOCKED, blocks.seats, blocks.areas)
 
     def sell(self, hold_id: HoldId, sold: Sold) -> None:
         """An operator sold what was blocked. Its seats name the order; places were off sale and stay so."""
-        memory = self._memory
-        for seat in sold.seats:
-            assert memory.hold_of[seat] == BLOCKED, "only blocked seats are sold by operators"
-            self._seats.append((seat, BLOCKED))
-            memory.hold_of[seat] = hold_id
+        self._name(sold.seats, BLOCKED, hold_id)
 
     def take_back(self, hold_id: HoldId, returned: Returned) -> None:
         """An operator took an order back, or some of it: it is free, or off sale."""
-        memory = self._memory
-        now = BLOCKED if returned.blocked else 0
-        for seat in returned.seats:
-            assert memory.hold_of[seat] == hold_id, "only seats of the order are taken back"
-            self._seats.append((seat, hold_id))
-            memory.hold_of[seat] = now
-        if not returned.blocked:
-            memory.seating.show(returned.seats)
-            memory.seats_free += len(returned.seats)
-            for area, quantity in returned.areas:
-                self._move_places(area, quantity)
-            memory.waiting.came_free(returned.seats, returned.areas)
+        if returned.blocked:  # places were off sale with the order, and stay so
+            self._name(returned.seats, hold_id, BLOCKED)
+        else:
+            self._come_free(hold_id, returned.seats, returned.areas)
         if returned.counted:
             quantity = len(returned.seats) + sum([places for _, places in returned.areas])
-            counted = memory.count_by_buyer.get(returned.buyer, 0)
+            counted = self._memory.count_by_buyer.get(returned.buyer, 0)
             assert counted >= quantity, "an order counts until it is taken back"
             self._count(Hold(returned.buyer, returned.seats, returned.areas, 0), -1)
 
@@ -288,11 +261,7 @@ class Overlay:
         memory = self._memory
         paused_at, extend_us = memory.policy.paused_at, policy.holds_extended_us
         if extend and extend_us and paused_at is not None:
-            for hold in memory.holds.values():
-                if hold.expires_at > paused_at:
-                    self._extended.append((hold, extend_us))
-                    hold.expires_at += extend_us
-            self._rebuild_expiries()
+            self.give_time(paused_at, extend_us)
         memory.policy = policy
         limits = limits_by_number(memory.layout, policy)
         assert limits.keys() == memory.category_limits.keys() or not memory.count_by_buyer, (
@@ -310,6 +279,14 @@ class Overlay:
             "what is of a limited category was counted as such; before anybody has anything nothing was"
         )
         memory.under(Layout(after(plan, move), move.version))
+
+    def give_time(self, since: int, lost_us: int) -> None:
+        """Every hold that ran at `since` gets the lost time back."""
+        for hold in self._memory.holds.values():
+            if hold.expires_at > since:
+                self._extended.append((hold, lost_us))
+                hold.expires_at += lost_us
+        self._rebuild_expiries()
 
     def set_elsewhere(self, counts: dict[str, int]) -> None:
         """What buyers have on the tour's other dates, for as long as this batch lasts."""
@@ -383,17 +360,26 @@ class Overlay:
         self._rebuild_expiries()
 
     def _take_back(self, hold_id: HoldId, hold: Hold) -> None:
-        memory = self._memory
-        for seat in hold.seats:
-            assert memory.hold_of[seat] == hold_id, "a hold frees only seats that still name it"
-            self._seats.append((seat, hold_id))
-            memory.hold_of[seat] = 0
-        memory.seating.show(hold.seats)
-        memory.seats_free += len(hold.seats)
-        for area, quantity in hold.areas:
-            self._move_places(area, quantity)
-        memory.waiting.came_free(hold.seats, hold.areas)
+        self._come_free(hold_id, hold.seats, hold.areas)
         self._count(hold, -1)
+
+    def _come_free(self, had: int, seats: Sequence[int], areas: Sequence[tuple[int, int]]) -> None:
+        """Seats that named `had`, and places, are on sale again; who waits for them is known."""
+        memory = self._memory
+        self._name(seats, had, 0)
+        memory.seating.show(seats)
+        memory.seats_free += len(seats)
+        for area, quantity in areas:
+            self._move_places(area, quantity)
+        memory.waiting.came_free(seats, areas)
+
+    def _name(self, seats: Sequence[int], had: int, has: int) -> None:
+        """These seats name another hold from now on, or none (0), or are `BLOCKED`."""
+        hold_of = self._memory.hold_of
+        for seat in seats:
+            assert hold_of[seat] == had, f"seat {seat} is {_whose(hold_of[seat])}, not {_whose(had)}"
+            self._seats.append((seat, had))
+            hold_of[seat] = has
 
     def _move_places(self, area: int, change: int) -> None:
         areas_free = self._memory.areas_free
@@ -437,3 +423,7 @@ def expiry_now(memory: Memory, batch_time: int) -> int:
     if memory.policy.state is EventState.PAUSED and memory.policy.paused_at is not None:
         return min(batch_time, memory.policy.paused_at)
     return batch_time
+
+
+def _whose(hold_of_seat: int) -> str:
+    return {0: "free", BLOCKED: "blocked"}.get(hold_of_seat, f"of hold {hold_of_seat}")

@@ -63,8 +63,10 @@ class Seating:
         "_known_sizes",
         "_largest",
         "_layout",
+        "_named_for",
         "_runs",
         "_sizes",
+        "_unseen",
         "changed",
         "fits",
         "free",
@@ -83,21 +85,26 @@ class Seating:
         self._largest = [0] * len(layout.block_slots)
         self._sizes = [0] * len(layout.block_slots)
         self._came_free: set[int] = set()
-        """stretches of which a seat came free since the last `refresh`"""
+        """stretches of `changed` of which a seat came free"""
+        self._unseen: set[int] = set()
+        """stretches that changed since the masks were brought up to date"""
         self._runs: dict[tuple[int, int], Run] = {}
         self._known_sizes = [0] * len(layout.block_slots)
-        self._instead: dict[tuple[int, int], tuple[int, list[tuple[tuple[int, int], Run]], str]] = {}
+        self._instead: list[dict[int, str]] = [{} for _ in range(QUANTITY_MAX + 1)]
+        """party size → a wanted seat's block → what is named instead of it"""
+        self._named_for: dict[tuple[int, int], set[int]] = {}
+        """(block, party size) → for whose blocks that block's run is named"""
 
     def refresh(self) -> None:
         """Bring the masks up to date. Before every look at them."""
         if self.changed:
-            for stretch in self.changed:
+            self._forget()
+        if self._unseen:
+            for stretch in self._unseen:
                 ranks = self._layout.ranks_of_stretch[stretch]
                 for rank in ranks:
-                    self._forget_runs(rank, all_of_them=stretch in self._came_free)
                     self._look_at(rank, alone=len(ranks) == 1)
-            self.changed.clear()
-            self._came_free.clear()
+            self._unseen.clear()
 
     def together(self, mask: int, quantity: int) -> tuple[list[int], Step] | None:
         """The seats of a party, and the step of the ladder; None when it cannot sit together."""
@@ -120,24 +127,28 @@ class Seating:
         Each in a block of its own: of the seat's section and category (where there is none, of its
         category) those whose ranks are nearest to the seat's.
         """
-        if self.changed:
+        if self._came_free:
             self.refresh()
-        layout, runs = self._layout, self._runs
-        rank, fits = layout.rank_of[seat], self.fits[quantity]
+        elif self.changed:  # what was taken since is no answer; the masks have time until one is looked for
+            self._forget()
+        rank = self._layout.rank_of[seat]
+        return self._instead[quantity].get(rank) or self._name(rank, quantity)
+
+    def _name(self, rank: int, quantity: int) -> str:
+        """What `instead` says for seats of this block. Remembered until a run it names is gone, or no longer
+        its block's best, or a block has such a run that had none.
+        """
+        self.refresh()
+        layout, fits = self._layout, self.fits[quantity]
+        if len(self._named_for) >= REMEMBERED_MAX:
+            self._named_for.clear()
+            self._instead = [{} for _ in self._instead]
         found = fits & layout.like_of[rank] or fits & layout.category_of[rank]
-        known = self._instead.get((rank, quantity))
-        if known is not None and known[0] == found:
-            for one, run in known[1]:
-                if runs.get(one) is not run:
-                    break
-            else:
-                return known[2]
         near = sorted(_around(found, rank, INSTEAD_MAX), key=lambda one: (abs(one - rank), one))[:INSTEAD_MAX]
-        groups = [((one, quantity), self._run(one, quantity)) for one in near]
-        text = f"[{','.join([run[1] for _, run in groups])}]"
-        if len(self._instead) >= REMEMBERED_MAX:
-            self._instead.clear()
-        self._instead[rank, quantity] = (found, groups, text)
+        text = f"[{','.join([self._run(one, quantity)[1] for one in near])}]"
+        for one in near:
+            self._named_for.setdefault((one, quantity), set()).add(rank)
+        self._instead[quantity][rank] = text
         return text
 
     def _run(self, rank: int, quantity: int) -> Run:
@@ -153,6 +164,15 @@ class Seating:
             self._known_sizes[rank] |= 1 << quantity
         return run
 
+    def _forget(self) -> None:
+        """Forget the runs of what changed that are gone, or may be the best no longer."""
+        for stretch in self.changed:
+            for rank in self._layout.ranks_of_stretch[stretch]:
+                self._forget_runs(rank, all_of_them=stretch in self._came_free)
+        self._unseen |= self.changed
+        self.changed.clear()
+        self._came_free.clear()
+
     def _forget_runs(self, rank: int, *, all_of_them: bool) -> None:
         known = self._known_sizes[rank]
         while known:
@@ -161,6 +181,8 @@ class Seating:
             if all_of_them or not self.free.startswith(_ONES[quantity], self._runs[rank, quantity][0]):
                 del self._runs[rank, quantity]
                 self._known_sizes[rank] ^= 1 << quantity
+                for one in self._named_for.pop((rank, quantity), ()):
+                    self._instead[quantity].pop(one, None)
 
     def largest(self, mask: int, quantity: int) -> int:
         """The largest party of at most that size that these blocks seat together; 0 for none."""
@@ -317,6 +339,8 @@ class Seating:
         before, self._largest[rank] = self._largest[rank], largest
         for quantity in range(min(before, largest) + 1, max(before, largest) + 1):
             self.fits[quantity] ^= bit
+            if largest > before:
+                self._instead[quantity].clear()
         other, self._sizes[rank] = self._sizes[rank] ^ sizes, sizes
         while other:
             self.leaving_none[_first(other)] ^= bit

@@ -13,13 +13,16 @@ from __future__ import annotations
 from typing import Final
 
 from store.lookups import DECISIONS
+from store.lost_time import UNATTENDED
 
-FENCE: Final = """
+FENCE: Final = f"""
 -- Fence, exactly-once and clock in one compare-and-set. A stale owner, or the same batch sent twice,
--- finds no row. Locks the cursor row until COMMIT, so a takeover waits for it or ends this backend.
+-- finds no row, nor does an owner that gave no sign of life for so long that holds get the time back first
+-- (`store.lost_time`). Locks the cursor row until COMMIT, so a takeover waits for it or ends this backend.
 UPDATE event_cursor
    SET batch_no = batch_no + 1, arrival = %s, batch_time = greatest(batch_time, clock_timestamp())
  WHERE event_id = %s AND epoch = %s AND owner = %s AND batch_no = %s
+   AND NOT EXISTS (SELECT FROM lease WHERE lease.event_id = event_cursor.event_id AND {UNATTENDED})
 RETURNING (extract(epoch FROM batch_time) * 1000000)::bigint
 """
 

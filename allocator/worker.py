@@ -1,7 +1,8 @@
 """One event on one worker: stand by with a warm memory, take over, own, hand over.
 
-A thread per event; a process per `python -m allocator`. Whatever ends an ownership (fenced, Postgres
-away, a bug) leads back to standing by with memory loaded from Postgres, never on with doubtful memory.
+A thread per event; a process per `python -m allocator`, in which `renew` keeps what its workers own.
+Whatever ends an ownership (fenced, Postgres away, a bug) leads back to standing by with memory loaded from
+Postgres, never on with doubtful memory.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import gc
 import logging
 import threading
 import time
+from collections.abc import Iterable
 
 import psycopg
 
@@ -42,11 +44,12 @@ class EventWorker(threading.Thread):
         super().__init__(name=f"allocator-{slug}", daemon=True)
         self._database_url = database_url
         self._redis_url = redis_url
-        self._event_id = event_id
+        self.event_id = event_id
         self.slug = slug
         self._worker = worker
         self._stop_asked = threading.Event()
         self._turned_at = 0.0
+        self._lapsed: Owned | None = None
         self.owned: Owned | None = None
 
     def stop(self) -> None:
@@ -57,13 +60,19 @@ class EventWorker(threading.Thread):
         """Whether this worker owns the event and its loop turns."""
         return self.owned is not None and time.monotonic() - self._turned_at < STUCK_SECONDS
 
+    def lapse(self, right: Owned) -> None:
+        """This right could not be renewed: stand by, and take the event again if it is free."""
+        self._lapsed = right
+
     def run(self) -> None:
         while not self._stop_asked.is_set():
             try:
                 with connect(self._database_url, f"onsale allocator {self.slug}") as conn:
                     self._live(conn)
             except Fenced:
-                log.warning("%s: another worker owns the event now; standing by", self.slug)
+                log.warning(
+                    "%s: another worker owns the event now, or nobody attended; standing by", self.slug
+                )
             except (Unavailable, psycopg.OperationalError) as error:
                 log.warning("%s: %s; trying again", self.slug, error)
                 self._stop_asked.wait(AWAY_SECONDS)
@@ -77,9 +86,9 @@ class EventWorker(threading.Thread):
         follower, cursor = self._load(conn)
         owned = None
         while owned is None:
-            seen = lease.look(conn, self._event_id)
+            seen = lease.look(conn, self.event_id)
             if seen.free:
-                owned = lease.take(conn, self._event_id, seen, self._worker)
+                owned = lease.take(conn, self.event_id, seen, self._worker)
                 continue
             follower, cursor = self._catch_up(conn, follower, cursor)
             if self._stop_asked.wait(LOOK_SECONDS):
@@ -90,7 +99,7 @@ class EventWorker(threading.Thread):
         now = Cursor(owned.epoch, follower.memory.batch_no, follower.arrival or cursor.arrival)
         log.info("%s: owner since epoch %d, batch %d", self.slug, *now[:2])
         clock = lease.clock(conn)
-        truth = PostgresTruth(conn, self._database_url, self._event_id, owned, follower.memory.layout)
+        truth = PostgresTruth(conn, self._database_url, self.event_id, owned, follower.memory.layout)
         self._own(truth, follower, now, clock)
 
     def _catch_up(self, conn: Connection, follower: Follower, cursor: Cursor) -> tuple[Follower, Cursor]:
@@ -102,10 +111,10 @@ class EventWorker(threading.Thread):
         return follower, cursor
 
     def _load(self, conn: Connection) -> tuple[Follower, Cursor]:
-        layout = load_layout(conn, self._event_id)
-        memory, cursor = load_memory(conn, self._event_id, layout)
+        layout = load_layout(conn, self.event_id)
+        memory, cursor = load_memory(conn, self.event_id, layout)
         # keys after memory: a batch in between is in both, and a key too many is only a suspicion
-        return Follower(conn, self._event_id, memory, load_keys(conn, self._event_id)), cursor
+        return Follower(conn, self.event_id, memory, load_keys(conn, self.event_id)), cursor
 
     def _own(self, truth: PostgresTruth, follower: Follower, cursor: Cursor, clock: int) -> None:
         client = connect_stream(self._redis_url)
@@ -116,6 +125,8 @@ class EventWorker(threading.Thread):
             attended = False
             while not self._stop_asked.is_set():
                 self._turned_at = time.monotonic()
+                if self._lapsed == self.owned:
+                    raise Fenced
                 try:
                     if not attended:
                         loop.attend()
@@ -133,3 +144,13 @@ class EventWorker(threading.Thread):
             loop.close()
             client.close()
             truth.close()
+
+
+def renew(conn: Connection, workers: Iterable[EventWorker]) -> None:
+    """Say of what these workers own and attend to that they do; who cannot say so any more hears it."""
+    owned = {work.event_id: (work, right) for work in workers if (right := work.owned) and work.attends()}
+    if owned:
+        renewed = lease.renew(conn, {event_id: right for event_id, (_, right) in owned.items()})
+        for event_id in owned.keys() - renewed:
+            work, right = owned[event_id]
+            work.lapse(right)

@@ -232,6 +232,7 @@ class EventRuntime:
 
     def _take(self, seat_map: SeatMap) -> None:
         self._clock_us, self._clock_at = int(seat_map.now), time.monotonic()
+        self.holders.look_again()  # a new owner may have given holds the time of an outage back
         seats, areas = self.seats.load(seat_map)
         self._version += 1
         self.watch.changed(seat_map.batch_no, seats, areas)

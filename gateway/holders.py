@@ -165,7 +165,7 @@ class Holders:
                     continue  # the same holds are found when it is back, if they still run
 
     def look_again(self) -> None:
-        """The ends of holds moved all at once, as when a sale goes on after a pause."""
+        """The ends of holds may have moved all at once, as when a sale goes on after a pause or an outage."""
         self._through = (0, 0)
 
     async def look(self) -> None:

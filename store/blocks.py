@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import psycopg
@@ -79,7 +79,7 @@ UPDATE hold SET state = 'released'
 RETURNING quantity, buyer
 """
 
-READ_HOLD: Final = "SELECT state FROM hold WHERE event_id = %(event)s AND hold_id = %(hold)s"
+READ_HOLD: Final = "SELECT state, buyer FROM hold WHERE event_id = %(event)s AND hold_id = %(hold)s"
 
 FREE_SEATS: Final = """
 -- As a buyer's release (`store.holds`), by somebody else.
@@ -100,6 +100,14 @@ _RETRIED = (
     psycopg.errors.SerializationFailure,
     psycopg.errors.LockNotAvailable,
 )
+
+
+class Released(NamedTuple):
+    """A hold that an operator released, and whose it was."""
+
+    hold: str
+    state: HoldState
+    buyer: str
 
 
 def event_and_plan(conn: Conn, slug: str) -> tuple[int, Plan]:
@@ -130,17 +138,17 @@ def unblock(
     return _turn(conn, event_id, plan, FactKind.UNBLOCKED, seats, areas, said)
 
 
-def release_hold(conn: Conn, event_id: int, plan: Plan, hold_id: int, said: Said) -> HoldState:
+def release_hold(conn: Conn, event_id: int, plan: Plan, hold_id: int, said: Said) -> Released:
     """Take a hold from its buyer: RELEASED, however often it is asked for; EXPIRED when it ran out before.
 
     Raises `NotFound` (hold_not_found), `Conflicted` (hold_paid) for an order.
     """
     values = {"event": event_id, "hold": hold_id, "who": said.who}
 
-    def attempt() -> HoldState:
+    def attempt() -> Released:
         row = conn.execute(RELEASE, values).fetchone()
         if row is None:
-            return _over(conn, values)
+            return Released(str(hold_id), *_over(conn, values))
         quantity, buyer = row
         seats = [seat for (seat,) in conn.execute(holds.LOCK_SEATS.format(among=""), values).fetchall()]
         places = conn.execute(holds.LOCK_AREAS, values).fetchall()
@@ -154,18 +162,18 @@ def release_hold(conn: Conn, event_id: int, plan: Plan, hold_id: int, said: Said
         conn.execute(INSERT_FACT, values | {"kind": FactKind.RELEASED.value, "body": None})
         had = named(plan, seats, [(area, count) for area, count in places])
         audit.write(conn, event_id, said, {"change": "release", "hold": str(hold_id), "buyer": buyer, **had})
-        return HoldState.RELEASED
+        return Released(str(hold_id), HoldState.RELEASED, buyer)
 
     return in_transaction(conn, attempt)
 
 
-def _over(conn: Conn, values: Mapping[str, object]) -> HoldState:
+def _over(conn: Conn, values: Mapping[str, object]) -> tuple[HoldState, str]:
     row = conn.execute(READ_HOLD, values).fetchone()
     if row is None:
         raise NotFound("hold_not_found", "There is no such hold in this event.")
     if HoldState(row[0]) is HoldState.PAID:
         raise Conflicted("hold_paid", "This hold is bought; an order is refunded, not released.")
-    return HoldState(row[0])
+    return HoldState(row[0]), row[1]
 
 
 def _turn(

@@ -20,6 +20,7 @@ from psycopg.rows import kwargs_row, tuple_row
 from psycopg.types.json import Jsonb
 
 from store.errors import Conflicted, NotFound, Unavailable
+from store.lost_time import INSERT_FACT, give_pause_back
 from store.plan import Plan
 from store.terms import DECIDED_BY, TERMS, Terms, check, check_limits, check_terms, terms_in
 from store.venues.rows import load_plan
@@ -78,7 +79,6 @@ _INSERT_AREAS = """
 INSERT INTO area (event_id, area_no, capacity)
 SELECT %s, ordinality - 1, capacity FROM unnest(%s::int[]) WITH ORDINALITY AS t (capacity, ordinality)
 """
-_INSERT_FACT = "INSERT INTO fact (event_id, kind, body) VALUES (%s, %s, %s)"
 _SET_STATE = """
 UPDATE event SET state = %(to)s, paused_at = CASE WHEN %(to)s = 'paused' THEN clock_timestamp() END
 WHERE id = %(event)s
@@ -109,26 +109,6 @@ SELECT ARRAY (SELECT category ->> 'name' FROM json_array_elements(plan::json -> 
 FROM venue WHERE id = %s
 """
 _JOIN_TOUR = "UPDATE event SET tour_id = %s WHERE id = %s"
-
-# Locks the cursor, so no batch is under way: its holds are committed and get the time back like all
-# others, and the next batch consumes the fact before it decides.
-_LOCK_CURSOR = "SELECT 1 FROM event_cursor WHERE event_id = %s FOR UPDATE"
-_PAUSED_FOR_US = """
-SELECT (extract(epoch FROM clock_timestamp() - paused_at) * 1000000)::bigint FROM event WHERE id = %s
-"""
-# Locks the holds that ran at the pause, in the order every writer uses.
-_LOCK_HOLDS = """
-SELECT 1 FROM hold JOIN event ON event.id = hold.event_id
-WHERE event.id = %s AND hold.state = 'active' AND hold.expires_at > event.paused_at
-ORDER BY hold.hold_id FOR UPDATE OF hold
-"""
-# Whole microseconds, so the table and the allocator's memory agree to the last digit.
-_EXTEND_HOLDS = """
-UPDATE hold SET expires_at = hold.expires_at + %s * interval '1 microsecond'
-FROM event
-WHERE event.id = %s AND hold.event_id = event.id
-  AND hold.state = 'active' AND hold.expires_at > event.paused_at
-"""
 
 
 def create_event(
@@ -204,7 +184,7 @@ def set_state(
         event = _locked(conn, slug)
         if to not in TRANSITIONS[event.state] or (leaving is not None and event.state not in leaving):
             raise Conflicted("event_state", _not_allowed(event, to, leaving))
-        extended_us = _give_time_back(conn, event.id) if event.state is EventState.PAUSED else 0
+        extended_us = give_pause_back(conn, event.id) if event.state is EventState.PAUSED else 0
         conn.execute(_SET_STATE, {"to": to.value, "event": event.id})
         _tell_allocator(conn, event.id, holds_extended_us=extended_us)
         return get_event(conn, slug)
@@ -323,20 +303,12 @@ def _as_columns(terms: dict[str, Any]) -> dict[str, Any]:
     return {name: Jsonb(value) if isinstance(value, dict) else value for name, value in terms.items()}
 
 
-def _give_time_back(conn: Conn, event_id: int) -> int:
-    conn.execute(_LOCK_CURSOR, (event_id,))
-    conn.execute(_LOCK_HOLDS, (event_id,))
-    paused_for_us = int(_one(conn, _PAUSED_FOR_US, (event_id,)))
-    conn.execute(_EXTEND_HOLDS, (paused_for_us, event_id))
-    return paused_for_us
-
-
 def _tell_allocator(conn: Conn, event_id: int, *, holds_extended_us: int = 0) -> None:
     policy = load_policy(conn, EventId(event_id))
     if holds_extended_us:
         policy = msgspec.structs.replace(policy, holds_extended_us=holds_extended_us)
     body = msgspec.json.encode(policy).decode()
-    conn.execute(_INSERT_FACT, (event_id, FactKind.POLICY.value, body))
+    conn.execute(INSERT_FACT, (event_id, FactKind.POLICY.value, body))
 
 
 def _locked(conn: Conn, slug: str) -> Event:

@@ -27,8 +27,9 @@ UPDATE hold SET quantity = quantity - %(count)s
 RETURNING quantity
 """
 
-GIVE_PLACES: Final = """
--- The hold and its counters are locked, and each area keeps at least as many. What is left of none goes.
+TAKE_PLACES: Final = """
+-- From a hold or an order that is locked with its counters; of each area it has at least as many. What is
+-- left of none goes. `freed` is what was taken.
 WITH given (area_no, quantity) AS (SELECT * FROM unnest(%(areas)s::int[], %(places)s::int[])),
 gone AS (
   DELETE FROM hold_area USING given
@@ -39,9 +40,12 @@ fewer AS (
   UPDATE hold_area SET quantity = hold_area.quantity - given.quantity FROM given
    WHERE event_id = %(event)s AND hold_id = %(hold)s AND hold_area.area_no = given.area_no
      AND hold_area.quantity > given.quantity
-  RETURNING given.area_no, given.quantity)
-UPDATE area SET held = held - freed.quantity
-  FROM (SELECT * FROM gone UNION ALL SELECT * FROM fewer) AS freed
+  RETURNING given.area_no, given.quantity),
+freed AS (SELECT * FROM gone UNION ALL SELECT * FROM fewer)
+"""
+
+GIVE_PLACES: Final = f"""{TAKE_PLACES}
+UPDATE area SET held = held - freed.quantity FROM freed
  WHERE area.event_id = %(event)s AND area.area_no = freed.area_no
 """
 

@@ -21,6 +21,7 @@ from msgspec import Struct, json
 
 from store.errors import Conflicted, NotFound, Unavailable
 from store.jitter import jitter
+from store.lost_time import RUN_BY
 from store.words import Extended, FactKind, HoldState, Micros
 
 Conn = psycopg.AsyncConnection[tuple[Any, ...]]
@@ -30,14 +31,15 @@ TRIES_MAX: Final = 4
 LOCK_WAIT_MS_MAX: Final = 1_000
 RETRY_SECONDS_MAX: Final = 0.1
 
-PAY: Final = """
--- Locks the hold row. Only its holder, only while it runs: by Postgres' clock, and while the event is
--- paused by the moment it was paused. After a wait for the lock the WHERE is checked again on the new row.
+PAY: Final = f"""
+-- Locks the hold row. Only its holder, only while it runs: by Postgres' clock, while the event is paused by
+-- the moment it was paused, and by no time that it gets back (`store.lost_time`). After a wait for the lock
+-- the WHERE is checked again on the new row.
 UPDATE hold SET state = 'paid', paid_at = clock_timestamp()
   FROM event
  WHERE event.id = hold.event_id AND hold.event_id = %(event)s AND hold.hold_id = %(hold)s
    AND hold.buyer = %(buyer)s AND hold.state = 'active'
-   AND hold.expires_at > coalesce(event.paused_at, clock_timestamp())
+   AND hold.expires_at > {RUN_BY}
 RETURNING hold.quantity
 """
 
@@ -48,7 +50,7 @@ UPDATE hold SET state = 'released'
 RETURNING quantity
 """
 
-EXTEND: Final = """
+EXTEND: Final = f"""
 -- Locks the hold row. As PAY, and only as often as the organiser allows, and only from the end that the
 -- buyer knows (in milliseconds): a call that is repeated after its reply was lost finds a later one.
 UPDATE hold SET extensions = hold.extensions + 1,
@@ -56,16 +58,16 @@ UPDATE hold SET extensions = hold.extensions + 1,
   FROM event
  WHERE event.id = hold.event_id AND hold.event_id = %(event)s AND hold.hold_id = %(hold)s
    AND hold.buyer = %(buyer)s AND hold.state = 'active'
-   AND hold.expires_at > coalesce(event.paused_at, clock_timestamp())
+   AND hold.expires_at > {RUN_BY}
    AND hold.extensions < event.extensions_max
    AND floor(extract(epoch FROM hold.expires_at) * 1000) = %(ends)s
 RETURNING event.extension_seconds::bigint * %(times)s * 1000000
 """
 
-READ_HOLD_NOW: Final = """
+READ_HOLD_NOW: Final = f"""
 SELECT hold.state, (extract(epoch FROM hold.expires_at) * 1000000)::bigint, hold.quantity,
        greatest(event.extensions_max - hold.extensions, 0),
-       hold.expires_at > coalesce(event.paused_at, clock_timestamp())
+       hold.expires_at > {RUN_BY}
   FROM hold JOIN event ON event.id = hold.event_id
  WHERE hold.event_id = %(event)s AND hold.hold_id = %(hold)s AND hold.buyer = %(buyer)s
 """
@@ -162,7 +164,7 @@ class HoldNow(Struct, frozen=True):
     quantity: int
     extensions_left: int
     runs: bool
-    """It has not run out, by Postgres' clock or the moment of a pause."""
+    """It has not run out, by Postgres' clock or the moment of a pause, or will get the time back."""
     seats: tuple[int, ...] | None = None
     """Numbers of the seats it has, where they were asked for."""
     areas: tuple[tuple[int, int], ...] | None = None

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from store import audit, blocks, holds
+from store import audit, blocks, hold_parts, holds
 from store.audit import Said
 from store.blocks import Conn, in_transaction, named, numbers, some
 from store.errors import BadRequest, Conflicted, NotFound
@@ -125,23 +125,10 @@ INSERT INTO seat_history (event_id, seat_no, state, hold_id, by)
 SELECT %(event)s, seat_no, %(becomes)s::text, %(hold)s, %(who)s::text FROM changed
 """
 
-FREE_SOLD_PLACES: Final = """
--- The order and its counters are locked, and of each area it has at least as many. What is left of none goes.
-WITH given (area_no, quantity) AS (SELECT * FROM unnest(%(areas)s::int[], %(places)s::int[])),
-gone AS (
-  DELETE FROM hold_area USING given
-   WHERE event_id = %(event)s AND hold_id = %(hold)s AND hold_area.area_no = given.area_no
-     AND hold_area.quantity = given.quantity
-  RETURNING given.area_no, given.quantity),
-fewer AS (
-  UPDATE hold_area SET quantity = hold_area.quantity - given.quantity FROM given
-   WHERE event_id = %(event)s AND hold_id = %(hold)s AND hold_area.area_no = given.area_no
-     AND hold_area.quantity > given.quantity
-  RETURNING given.area_no, given.quantity)
+FREE_SOLD_PLACES: Final = f"""{hold_parts.TAKE_PLACES}
 UPDATE area SET sold = sold - freed.quantity,
        blocked = blocked + CASE WHEN %(becomes)s = 'blocked' THEN freed.quantity ELSE 0 END
-  FROM (SELECT * FROM gone UNION ALL SELECT * FROM fewer) AS freed
- WHERE area.event_id = %(event)s AND area.area_no = freed.area_no
+  FROM freed WHERE area.event_id = %(event)s AND area.area_no = freed.area_no
 """
 
 KEPT_SEATS: Final = """

@@ -277,6 +277,7 @@ fact = Table(
             "left",
             "sold",
             "returned",
+            "outage",
             "recategorised",
         ),
         name="fact_kind",
@@ -322,6 +323,7 @@ lease = Table(
     Column("backend_pid", Integer, nullable=True),
     _timestamp("backend_start", nullable=True),
     _timestamp("renewed_at", nullable=True),
+    _timestamp("given_until", nullable=True),
     comment="who may allocate; renewed apart from the cursor row so neither waits for the other",
     postgresql_with={"fillfactor": "10"},
 )

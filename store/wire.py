@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from store.words import Arrival, WaitId, Want
+from store.words import Arrival, HoldId, WaitId, Want
 
 
 class Entry(Struct, frozen=True, array_like=True):
@@ -101,6 +101,14 @@ def decision_frame(request_id: str, arrival: str, outcome: str, result: str) -> 
 def offer_frame(request_id: str, wait_id: WaitId, result: str) -> bytes:
     """The frame the sockets of a buyer get who waited. `result` is the offer's, of the ledger."""
     return f'{{"type":"offer","id":"{request_id}","wait":"{wait_id}","result":{result}}}'.encode()
+
+
+def time_back_frame(hold_id: HoldId, expires_at: int, lost_us: int) -> bytes:
+    """The frame the sockets of a holder get after an outage. Times in microseconds."""
+    return (
+        f'{{"type":"hold","hold":"{hold_id}","state":"active","expires_at":{expires_at // 1000},'
+        f'"given_back_ms":{lost_us // 1000}}}'
+    ).encode()
 
 
 def arrival_order(arrival: str) -> tuple[int, int]:

@@ -127,6 +127,8 @@ class FactKind(StrEnum):
     ELSEWHERE = "elsewhere"
     """What a batch read of the tour's other dates: buyer → seats and places they have there, where there are
     any. Never a row of the fact table: the batch that reads it writes it into the ledger."""
+    OUTAGE = "outage"
+    """Nobody attended to the event for a while; holds that ran have the time back. Carries an `Outage`."""
 
 
 class LedgerKind(StrEnum):
@@ -289,3 +291,10 @@ class WasOf(Struct, frozen=True):
 
     seats: list[tuple[int, int]]
     areas: list[tuple[int, int]]
+
+
+class Outage(Struct, frozen=True):
+    """The body of an `outage` fact: every hold that ran at `since` ends `lost_us` later."""
+
+    since: Micros
+    lost_us: int

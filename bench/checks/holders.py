@@ -75,6 +75,8 @@ def _courses(truth: Truth, walk: Walk) -> tuple[list[float], dict[int, _Course]]
         body, hold = named.get("body"), int(named.get("hold") or 0)
         if row.outcome == "policy" and body.get("holds_extended_us"):
             paused_ms.append(paused_ms[-1] + body["holds_extended_us"] / 1000)
+        elif row.outcome == "outage":
+            paused_ms.append(paused_ms[-1] + body["lost_us"] / 1000)
         elif row.outcome == "extended":
             extended_ms[hold].append(extended_ms[hold][-1] + body["by_us"] // 1000)
         elif row.outcome in ENDS_A_HOLD and body is not None:

@@ -16,6 +16,7 @@ import gc
 import resource
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,11 @@ class Socket(Asking, WSListener):
 
     transport: WSTransport
 
+    def __init__(self, line: Line, number: int) -> None:
+        super().__init__(line, number)
+        self.settled = asyncio.Event()
+        """Welcome, or lost."""
+
     def on_ws_connected(self, transport: WSTransport) -> None:
         self.transport = transport
         if self.line.order.hello:
@@ -109,10 +115,11 @@ class Socket(Asking, WSListener):
 
     def _welcome(self) -> None:
         self.open = True
-        self.line.welcomed.set()
+        self.settled.set()
 
     def on_ws_disconnected(self, transport: WSTransport) -> None:
         self.lost()
+        self.settled.set()
 
     def write(self, data: bytes) -> None:
         self.transport.send(TEXT, data)
@@ -128,22 +135,21 @@ class Line:
         self.order = order
         self.connections: list[Asking | None] = []
         self.round: Round | None = None
-        self.welcomed = asyncio.Event()
 
     async def open(self, count: int) -> None:
-        """Until `count` connections are open; those the server closed are replaced."""
+        """Until `count` connections are open; those the server closed, before or meanwhile, are replaced."""
         self.connections += [None] * (count - len(self.connections))
-        missing = iter([n for n, one in enumerate(self.connections[:count]) if one is None or not one.open])
-
-        async def opener() -> None:
-            for number in missing:
-                await self._open_one(number)
-
         async with asyncio.timeout(CONNECT_SECONDS_MAX):
-            await asyncio.gather(*(opener() for _ in range(CONNECT_BURST)))
-            while not all(one is not None and one.open for one in self.connections[:count]):
-                self.welcomed.clear()
-                await self.welcomed.wait()
+            while missing := self._missing(count):
+                numbers = iter(missing)
+                await asyncio.gather(*(self._open_each(numbers) for _ in range(CONNECT_BURST)))
+
+    def _missing(self, count: int) -> list[int]:
+        return [n for n, one in enumerate(self.connections[:count]) if one is None or not one.open]
+
+    async def _open_each(self, numbers: Iterator[int]) -> None:
+        for number in numbers:
+            await self._open_one(number)
 
     async def _open_one(self, number: int) -> None:
         port = self.order.ports[number % len(self.order.ports)]
@@ -155,6 +161,7 @@ class Line:
             socket = Socket(self, number)
             self.connections[number] = socket
             await ws_connect(lambda: socket, f"ws://127.0.0.1:{port}{self.order.path}")
+            await socket.settled.wait()
 
     def close(self) -> None:
         self.round = None

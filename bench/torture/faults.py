@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from msgspec import Struct
 
 from bench.evidence import Loss
+from bench.torture import office
 from bench.torture.proxy import Link
 from bench.torture.schedule import LOSES_THE_STREAM, Fault, Kind, Slot
 from bench.torture.stage import Stage
@@ -115,8 +116,8 @@ def _pause_event(stage: Stage, _name: str) -> Heal:
 
 def _block_seats(stage: Stage, _name: str) -> Heal:
     """House seats, out of what is free just then."""
-    blocked = stage.block_seats()
-    return lambda: stage.unblock_seats(blocked)
+    blocked = office.block(stage.database_url, stage.slug)
+    return lambda: office.unblock(stage.database_url, stage.slug, blocked)
 
 
 _DIRECT: dict[Kind, Callable[[Stage, str], Heal]] = {

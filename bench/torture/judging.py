@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
 from msgspec import Struct, field
 
+from bench.checks.tour import check_tour
 from bench.evidence import Finding, LedgerRow, Seen, Truth, read_json
 from bench.target import examine
 from bench.torture.buyer import held
@@ -18,8 +20,13 @@ STALLED_SECONDS = 15.0
 """Nothing decided for so long after the last healing is a finding."""
 
 
-USES = ("offers", "waitlisted", "left", "moves", "extensions", "parts_released")
-"""What buyers do besides asking and buying: a torture without one of these says nothing about it."""
+BY_BUYERS = ("offers", "waitlisted", "left", "moves", "extensions", "parts_released")
+"""What buyers do besides asking and buying."""
+BY_RULES = ("category_refused", "tour_refused", "sold_by_hand", "taken_back")
+"""What limits refuse, and what operators sell and take back."""
+USES = (*BY_BUYERS, *BY_RULES)
+"""A torture without one of these says nothing about it."""
+FACTS_USED = {"left": "left", "extended": "extensions", "sold": "sold_by_hand", "returned": "taken_back"}
 
 
 class RoundResult(Struct):
@@ -47,26 +54,32 @@ class RoundResult(Struct):
 
 def judge_round(database_url: str, played: Played) -> RoundResult:
     """Ask the checker and the replay, then what only a torture can see."""
-    saw = played.saw
-    judged, truth = examine(database_url, played.event, saw.seen, losses(played.broken))
+    saw, lost = played.saw, losses(played.broken)
+    judged, truth = examine(database_url, played.event, saw.seen, lost)
+    rows = list(truth.ledger)
+    if played.other is not None:
+        also_judged, other = examine(database_url, played.other.event, played.other.saw.seen, lost)
+        rows += other.ledger
+        judged += [*also_judged, *check_tour([truth, other])]
     findings = [finding for finding in judged if finding.kind != "late"]
-    requests = [row for row in truth.ledger if row.kind == "request"]
+    requests = [row for row in rows if row.kind == "request"]
     result = RoundResult(
         played.number,
         played.event.slug,
         [broken.story(played.began_at) for broken in played.broken],
         Counter(broken.kind for broken in played.broken),
-        asked=sum(len(one.asks) for one in saw.seen),
+        asked=sum(len(one.asks) for one in played.all_seen),
         decisions=len(requests),
         outcomes=Counter(row.outcome for row in requests),
         epochs=len({batch.epoch for batch in truth.batches}),
-        used=Counter(use for row in truth.ledger if (use := used_in(row))),
-        errors=saw.errors,
+        used=Counter(use for row in rows if (use := used_in(row))),
     )
     findings += played.noticed
-    findings += unanswered(saw)
-    findings += own_holds_denied(saw.seen)
-    findings += strange_errors(saw.errors)
+    for each in [saw] if played.other is None else [saw, played.other.saw]:
+        findings += unanswered(each)
+        findings += own_holds_denied(each.seen)
+        findings += strange_errors(each.errors)
+        result.errors = dict(Counter(result.errors) + Counter(each.errors))
     findings += troubles(played)
     findings += stalled(truth, played, result)
     result.late = sum(finding.kind == "late" for finding in judged)
@@ -81,11 +94,20 @@ def used_in(row: LedgerRow) -> str:
     if row.kind == "request":
         if row.outcome == "waitlisted":
             return "waitlisted"
+        if row.outcome == "limit_reached":
+            return _limit_of(read_json(row.result))
         return "moves" if row.outcome == "held" and "moved" in read_json(row.result) else ""
     if row.kind != "fact":
         return ""
     some = row.outcome == "released" and read_json(row.input).get("body") is not None
-    return "parts_released" if some else {"left": "left", "extended": "extensions"}.get(row.outcome, "")
+    return "parts_released" if some else FACTS_USED.get(row.outcome, "")
+
+
+def _limit_of(result: dict[str, Any]) -> str:
+    """Which of `USES` a refusal is."""
+    if result["reason"] == "tour_limit":
+        return "tour_refused"
+    return "category_refused" if "category" in result else ""
 
 
 def troubles(played: Played) -> list[Finding]:

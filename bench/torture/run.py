@@ -70,6 +70,10 @@ class Result(Struct):
     moves: int = 0
     extensions: int = 0
     parts_released: int = 0
+    category_refused: int = 0
+    tour_refused: int = 0
+    sold_by_hand: int = 0
+    taken_back: int = 0
     longest_gap_seconds: float = 0.0
     longest_gap_fault: str = ""
     outcomes: dict[str, int] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from bench.torture.judging import USES
+from bench.torture.judging import BY_BUYERS, BY_RULES
 from bench.torture.run import Result
 
 FINDINGS_SHOWN = 20
@@ -37,7 +37,11 @@ def torture_panel(result: Result) -> RenderableType:
     )
     rows.add_row("decisions", f"{result.decisions:,}", _counted(result.outcomes))
     rows.add_row("takeovers", f"{result.takeovers:,}", "")
-    rows.add_row("offers", f"{result.offers:,}", _counted({use: getattr(result, use) for use in USES[1:]}))
+    rows.add_row(
+        "offers", f"{result.offers:,}", _counted({use: getattr(result, use) for use in BY_BUYERS[1:]})
+    )
+    by_rules = {use.replace("_", " "): getattr(result, use) for use in BY_RULES}
+    rows.add_row("rules", f"{sum(by_rules.values()):,}", _counted(by_rules))
     rows.add_row(
         "late", f"{result.late:,}", "overtaken or asked anew: the stream was lost, and who waited cut off"
     )

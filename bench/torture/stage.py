@@ -6,21 +6,19 @@ import contextlib
 import shutil
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 
 from bench.evidence import Finding
+from bench.torture.office import as_operator
 from bench.torture.proxy import Link, Relay
 from onsale.engines.session import engines
 from onsale.processes import NotReady, Stack
-from store import blocks, events, migrate
-from store.audit import Said
-from store.errors import Conflicted, Unavailable
+from store import events, migrate
 from store.words import EventState
 
 GATEWAYS = 2
@@ -29,14 +27,6 @@ START_TRIES_MAX = 5
 STAYS_SECONDS = 0.3
 """A process that cannot start is gone by then."""
 LOOK_SECONDS_MAX = 1
-OPERATOR_SECONDS_MAX = 30.0
-OPERATOR_PAUSE_SECONDS = 0.1
-BLOCKED_SEATS = 4
-SAID = Said("torture", "house seats")
-T = TypeVar("T")
-FREE_SEATS = """
-SELECT seat_no FROM seat WHERE event_id = %s AND state = 'available' ORDER BY random() LIMIT %s
-"""
 OWNERS = """
 SELECT worker FROM lease JOIN event ON event.id = lease.event_id
  WHERE owner IS NOT NULL AND state = 'open'
@@ -118,44 +108,7 @@ class Stage:
             if events.get_event(conn, self.slug).state is not state:
                 events.set_state(conn, self.slug, state)
 
-        self._operator(once)
-
-    def block_seats(self) -> list[str]:
-        """Takes up to `BLOCKED_SEATS` seats that are free just now off sale; those that it took."""
-
-        def once(conn: psycopg.Connection[Any]) -> list[str]:
-            event_id, plan = blocks.event_and_plan(conn, self.slug)
-            free = [number for (number,) in conn.execute(FREE_SEATS, (event_id, BLOCKED_SEATS)).fetchall()]
-            names = [plan.seats[number].guid for number in free]
-            with contextlib.suppress(Conflicted):  # a buyer was faster
-                if names:
-                    blocks.block(conn, event_id, plan, names, {}, SAID)
-                return names
-            return []
-
-        return self._operator(once)
-
-    def unblock_seats(self, names: list[str]) -> None:
-        """Puts seats on sale again that this operator blocked."""
-
-        def once(conn: psycopg.Connection[Any]) -> None:
-            event_id, plan = blocks.event_and_plan(conn, self.slug)
-            with contextlib.suppress(Conflicted):  # done before, and the answer was lost
-                blocks.unblock(conn, event_id, plan, names, {}, SAID)
-
-        if names:
-            self._operator(once)
-
-    def _operator(self, once: Callable[[psycopg.Connection[Any]], T]) -> T:
-        give_up_at = time.monotonic() + OPERATOR_SECONDS_MAX
-        while True:
-            try:
-                with psycopg.connect(self.database_url, connect_timeout=LOOK_SECONDS_MAX + 1) as conn:
-                    return once(conn)
-            except (psycopg.OperationalError, Unavailable):
-                if time.monotonic() > give_up_at:
-                    raise
-                time.sleep(OPERATOR_PAUSE_SECONDS)
+        as_operator(self.database_url, once)
 
     def revive(self) -> None:
         """Start again what died by itself, and remember that it did."""

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from gateway.problems import Busy, TooLarge, Unauthorized
 from gateway.settings import Settings
+from store.blocks import Released
 from store.errors import BadRequest, Unavailable
 from store.sales import Order
 from store.stream.wake import tell_holder, wake
@@ -136,8 +137,8 @@ async def wake_allocator(request: Request, event: str) -> None:
         await threads_of(request).run(partial(wake, redis_url, event))
 
 
-async def tell_buyer(request: Request, event: str, order: Order) -> None:
-    """Tell the buyer's sockets what became of an order, best effort."""
+async def tell_buyer(request: Request, event: str, hold: Order | Released) -> None:
+    """Tell the buyer's sockets what became of a hold or an order, best effort."""
     redis_url = settings_of(request).engines.redis_url
     with contextlib.suppress(Busy):
-        await threads_of(request).run(partial(tell_holder, redis_url, event, order))
+        await threads_of(request).run(partial(tell_holder, redis_url, event, hold))

@@ -20,13 +20,14 @@ from gateway.operators.access import (
     in_database,
     read_body,
     require_operator,
+    tell_buyer,
     wake_allocator,
 )
 from store import audit, blocks
 from store.audit import Audit
+from store.blocks import Released
 from store.errors import NotFound
 from store.events import get_event
-from store.words import HoldState
 
 Conn = psycopg.Connection[Any]
 HOLD_ID = re.compile(r"[1-9][0-9]{0,17}")
@@ -80,13 +81,14 @@ async def release_hold(request: Request, event: str, hold: str) -> Response:
     if not HOLD_ID.fullmatch(hold):
         raise NotFound("hold_not_found", f"{hold!r} is no hold's id; ids are numbers.")
 
-    def release(conn: Conn) -> HoldState:
+    def release(conn: Conn) -> Released:
         event_id, plan = blocks.event_and_plan(conn, event)
         return blocks.release_hold(conn, event_id, plan, int(hold), said)
 
-    state = await in_database(request, release)
+    released = await in_database(request, release)
     await wake_allocator(request, event)
-    return answer({"hold": hold, "state": state})
+    await tell_buyer(request, event, released)
+    return answer({"hold": hold, "state": released.state})
 
 
 @router.get("/events/{event}/audit")

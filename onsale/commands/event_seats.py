@@ -18,7 +18,7 @@ from store import audit, blocks
 from store.audit import Audit
 from store.errors import BadRequest
 from store.events import get_event
-from store.stream.wake import wake
+from store.stream.wake import tell_holder, wake
 
 COUNT_DIGITS_MAX = 9
 
@@ -77,12 +77,13 @@ def release_hold(
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
         said = audit.said(name_of(who), why)
         event_id, plan = blocks.event_and_plan(conn, slug)
-        state = blocks.release_hold(conn, event_id, plan, hold, said)
+        released = blocks.release_hold(conn, event_id, plan, hold, said)
         wake(urls.redis_url, slug)
+        tell_holder(urls.redis_url, slug, released)
         if as_json:
-            print_json({"hold": str(hold), "state": state})
+            print_json({"hold": released.hold, "state": released.state})
         else:
-            print_plainly(f"Hold {hold} is {state}.")
+            print_plainly(f"Hold {hold} of {released.buyer} is {released.state}.")
 
 
 def read_audit(

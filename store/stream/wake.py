@@ -1,5 +1,5 @@
 """For those who are neither gateway nor allocator: wake an event's allocator, see how far it is behind, tell
-a buyer what became of an order.
+a buyer what became of a hold or an order.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ import contextlib
 import msgspec
 import redis
 
+from store.blocks import Released
 from store.sales import Order
 from store.stream.port import POKE, REQUEST
 from store.stream.redis_stream import connect
 from store.wire import HoldNews, encode_news, holds_channel, stream_key
-from store.words import Arrival
+from store.words import Arrival, HoldState
 
 LAG_COUNT_MAX = 10_000
 
@@ -28,11 +29,12 @@ def wake(redis_url: str, event: str) -> bool:
     return False
 
 
-def tell_holder(redis_url: str, event: str, order: Order) -> bool:
-    """A `hold` frame for the buyer's sockets, on every gateway; best effort, as all fan-out."""
-    left = {"seats": order.seats, "areas": order.areas}
-    frame = {"type": "hold", "hold": order.hold, "state": order.state, **left}
-    news = HoldNews("", order.buyer, msgspec.json.encode(frame))
+def tell_holder(redis_url: str, event: str, hold: Order | Released) -> bool:
+    """A `hold` frame for the buyer's sockets, on every gateway, of what an operator did; best effort."""
+    left = {"seats": hold.seats, "areas": hold.areas} if isinstance(hold, Order) else {}
+    by = {} if hold.state is HoldState.EXPIRED else {"by": "operator"}  # what ran out nobody took
+    frame = {"type": "hold", "hold": hold.hold, "state": hold.state, **left, **by}
+    news = HoldNews("", hold.buyer, msgspec.json.encode(frame))
     with (
         contextlib.suppress(redis.RedisError, OSError, ValueError),
         contextlib.closing(connect(redis_url)) as client,

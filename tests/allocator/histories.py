@@ -154,6 +154,7 @@ changed: st.SearchStrategy[Changed] = st.builds(
             "sold",
             "returned",
             "recategorised",
+            "outage",
             *STATES,
         )
     ),
@@ -213,7 +214,7 @@ crowd_chosen: st.SearchStrategy[Chosen] = st.one_of(
 )
 CROWD_CHANGES = (
     "released", "released", "some", "paid", "left", "blocked", "unblocked", "policy", "pause",
-    "resume", "resume", "recategorised",
+    "resume", "resume", "recategorised", "outage",
 )  # fmt: skip
 crowds: st.SearchStrategy[list[Step]] = st.lists(
     st.builds(

@@ -18,6 +18,7 @@ import msgspec
 import psycopg
 
 from allocator import lease
+from allocator.follow import Follower
 from allocator.lease import Owned
 from allocator.load import load_keys, load_layout, load_memory
 from allocator.loop import BatchLoop
@@ -174,12 +175,14 @@ class Owner:
         batch_size_max: int = BATCH_SIZE_MAX,
         by_way_of: str = "",
     ) -> None:
-        self.database_url, self.event_id, self.slug = database_url, event_id, slug
+        self.database_url, self.redis_url = database_url, redis_url
+        self.event_id, self.slug = event_id, slug
         self.conn = connect(by_way_of or database_url, "test owner")
         seen = lease.look(self.conn, event_id)
         owned = lease.take(self.conn, event_id, seen, "test")
         assert isinstance(owned, Owned)
         self.owned = owned
+        self.attend_for_ever()
         layout = load_layout(self.conn, event_id)
         memory, cursor = load_memory(self.conn, event_id, layout)
         self.truth = PostgresTruth(self.conn, by_way_of or database_url, event_id, owned, layout)
@@ -190,6 +193,15 @@ class Owner:
             slug, self.truth, self.arrivals, memory, cursor, keys, batch_size_max=batch_size_max
         )
         self.loop.attend()
+
+    def follower(self, conn: psycopg.Connection[Any]) -> Follower:
+        """A standby that loads on this connection what is true now."""
+        memory, _ = load_memory(conn, self.event_id, self.memory.layout)
+        return Follower(conn, self.event_id, memory, load_keys(conn, self.event_id))
+
+    def attend_for_ever(self) -> None:
+        """Nobody renews a test's lease, and a test may take its time: that is no outage."""
+        self.query_nothing("UPDATE lease SET renewed_at = 'infinity' WHERE event_id = %s", self.event_id)
 
     @property
     def memory(self) -> Memory:

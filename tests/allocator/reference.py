@@ -188,12 +188,11 @@ class Reference:
         ]
 
     def _consume(self, fact: ReferenceFact) -> None:
-        if fact.policy is not None:
-            for hold in self.running("active"):
-                paused_at = self.policy.paused_at
-                if paused_at is not None and hold.expires_at > paused_at:
-                    hold.expires_at += fact.policy.holds_extended_us
-            self.policy = fact.policy
+        since = self.policy.paused_at if fact.policy else fact.since
+        for hold in self.running("active"):
+            if since is not None and hold.expires_at > since:
+                hold.expires_at += fact.policy.holds_extended_us if fact.policy else fact.by_us
+        self.policy = fact.policy or self.policy
         if fact.kind == "recategorised":
             self._recategorise(fact)
             return

@@ -14,6 +14,7 @@ class ReferenceFact:
     """Of `left`: a wait id."""
     policy: Policy | None = None
     by_us: int = 0
+    since: int | None = None
     seats: tuple[int, ...] = ()
     areas: tuple[tuple[int, int], ...] = ()
     """What is given back of a hold; none: all of it. What is blocked, sold or taken back."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from allocator.announce import answers, reload_seats, seat_changes
+import msgspec
+
+from allocator.announce import answers, given_back, reload_seats, seat_changes
 from allocator.decided import Claim, Decided, Row
 from allocator.intake import Answer, Sorted
 from allocator.layout import Layout
 from allocator.memory import Hold, Memory, Overlay
-from store.wire import Delta, decision_frame, decode_delta, decode_published
-from store.words import Blocks, EventState, HoldId, Policy
+from store.wire import (
+    Delta,
+    HoldNews,
+    decision_frame,
+    decode_delta,
+    decode_news,
+    decode_published,
+    time_back_frame,
+)
+from store.words import Blocks, EventState, HoldId, Micros, Outage, Policy
 from tests.allocator.house import plan_of
 
 
@@ -104,3 +114,19 @@ def test_gateways_hear_until_when_places_are_held():
     decided = Decided(claims=claims, extended=[HoldId(9), HoldId(8)])
     _, body = seat_changes("gala", memory, 5, 77, decided)
     assert decode_delta(body).places_held == [(0, 40), (0, 50), (0, 70)]
+
+
+def test_after_an_outage_each_holder_is_told_the_new_end_and_why_and_who_was_given_something_since_is_not():
+    memory = Memory(Layout(plan_of()), Policy(EventState.OPEN))
+    overlay = Overlay(memory)
+    new = Hold("new", (5,), (), 900_000)
+    overlay.claim(HoldId(1), Hold("ann", (1,), (), 110_000))
+    overlay.claim(HoldId(2), Hold("over", (2,), (), 50_000))  # ran out before the outage, and is not out yet
+    overlay.give_time(100_000, 30_000)
+    overlay.claim(HoldId(3), new)
+    decided = Decided(claims=[Claim(HoldId(3), new, "r1")], outages=[Outage(Micros(100_000), 30_000)])
+    ((channel, body),) = given_back("gala", memory, decided)
+    assert channel == "onsale:{gala}:holds"
+    assert decode_news(body) == HoldNews("", "ann", time_back_frame(HoldId(1), 140_000, 30_000))
+    assert msgspec.json.decode(decode_news(body).frame)["given_back_ms"] == 30
+    assert given_back("gala", memory, Decided()) == []

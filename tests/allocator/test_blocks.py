@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from allocator.follow import Follower
-from allocator.load import load_keys, load_memory
 from allocator.replay import Finding, verify
 from bench.checker import judge
 from bench.truth import read_truth
@@ -83,9 +81,9 @@ def test_gateways_hear_what_was_blocked_and_unblocked(owner):
 
 def test_a_standby_follows_blocks_whether_it_loaded_before_or_after_they_were_made(owner):
     with connect(owner.database_url, "early") as early, connect(owner.database_url, "late") as late:
-        followers = [_follower(early, owner)]
+        followers = [owner.follower(early)]
         owner.block("A-1", places=3)
-        followers.append(_follower(late, owner))  # the tables show it, the fact is not consumed
+        followers.append(owner.follower(late))  # the tables show it, the fact is not consumed
         owner.settle_down()
         owner.unblock("A-1", places=1)
         owner.block("A-2")
@@ -95,11 +93,6 @@ def test_a_standby_follows_blocks_whether_it_loaded_before_or_after_they_were_ma
             follower.catch_up()
             theirs = snapshot(follower.memory)
             assert {**theirs, "reflected": None} == {**mine, "reflected": None}
-
-
-def _follower(conn: psycopg.Connection[tuple[object, ...]], owner: Owner) -> Follower:
-    memory, _ = load_memory(conn, owner.event_id, owner.memory.layout)
-    return Follower(conn, owner.event_id, memory, load_keys(conn, owner.event_id))
 
 
 def test_an_owner_that_loaded_a_block_before_its_fact_counts_it_once(owner):

@@ -39,6 +39,7 @@ FILL = (
         SELECT e, n / 100 + 1, n % 100, 'request', '1-' || n, 'b' || n, 'r', '{{}}', 'held', '{{}}'
           FROM generate_series(1, 2) e, generate_series(0, {SEATS // 2}) n""",
     "INSERT INTO event_cursor (event_id) SELECT generate_series(1, 500)",
+    "INSERT INTO lease (event_id) SELECT generate_series(1, 500)",
     "INSERT INTO area (event_id, area_no, capacity) SELECT n / 10, n % 10, 9 FROM generate_series(0, 5000) n",
     "INSERT INTO hold_area SELECT 1, n, n % 10, 1 FROM generate_series(1, 9000) n",
     """INSERT INTO ledger_batch
@@ -62,7 +63,7 @@ def plan_of(conn: psycopg.Connection[Any], statement: str) -> str:
 BY_KEY = pytest.mark.parametrize(
     ("statement", "indexes"),
     [
-        (sql.FENCE, {"event_cursor_pkey"}),
+        (sql.FENCE, {"event_cursor_pkey", "lease_pkey"}),
         (sql.LOCK_DUE, {"event_cursor_pkey", "hold_active", "hold_pkey"}),
         (sql.CLAIM_SEATS, {"seat_pkey"}),
         (sql.FREE_SEATS, {"seat_pkey"}),

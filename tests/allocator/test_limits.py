@@ -11,8 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from allocator import replay
-from allocator.follow import Follower
-from allocator.load import load_keys, load_memory
 from allocator.memory import Hold, Memory, Overlay
 from bench.checker import judge
 from bench.truth import read_truth
@@ -247,8 +245,7 @@ def test_loading_counts_holds_and_orders_seats_and_places(owner):
 
 def test_a_standby_counts_as_the_owner_does(owner):
     with connect(owner.database_url, "test standby") as conn:
-        memory, _ = load_memory(conn, owner.event_id, owner.memory.layout)
-        follower = Follower(conn, owner.event_id, memory, load_keys(conn, owner.event_id))
+        follower = owner.follower(conn)
         owner.ask(entry("ann", "r1", seats("A-1", "A-2")), entry("bob", "r1", seats("A-3", "B-1")))
         owner.release_some("ann", [0])
         owner.ask(entry("bob", "r2", Want(seats=("B-2",), move=str(owner.hold_of("bob")))))

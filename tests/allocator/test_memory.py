@@ -34,6 +34,7 @@ def test_a_discarded_batch_leaves_no_trace_of_any_kind_of_change():
     overlay.free_some(HoldId(1), (1,), ((0, 1),))
     overlay.extend(HoldId(1), 500)
     overlay.extend(HoldId(3), 7)
+    overlay.give_time(250, 30)
     overlay.free(HoldId(1))
     overlay.claim(HoldId(4), Hold("dan", (1, 2), ((0, 3),), 400))
     overlay.settle(HoldId(2))
@@ -183,7 +184,7 @@ def test_what_operators_sell_was_off_sale_and_does_not_count_for_the_buyer():
     overlay.discard()
     assert snapshot(memory) == before
     for seats in ((0,), (7,)):
-        with pytest.raises(AssertionError, match="only blocked seats are sold"):
+        with pytest.raises(AssertionError, match="not blocked"):
             Overlay(memory).sell(HoldId(9), Sold("bob", "sale", HoldKind.BOX_OFFICE, seats))
 
 
@@ -204,7 +205,7 @@ def test_an_order_taken_back_counts_no_longer_and_is_free_or_off_sale(blocked):
 def test_only_what_the_order_has_is_taken_back():
     memory = blocked_memory()
     Overlay(memory).settle(HoldId(1))
-    with pytest.raises(AssertionError, match="only seats of the order"):
+    with pytest.raises(AssertionError, match="seat 5 is blocked, not of hold 1"):
         Overlay(memory).take_back(HoldId(1), Returned("ann", True, False, (5,)))
     with pytest.raises(AssertionError, match="counts until it is taken back"):
         Overlay(memory).take_back(HoldId(1), Returned("ann", True, False, (), ((0, 5),)))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from allocator import loop
 from store.words import EventState
 from tests.allocator.house import Owner, change_event, check_laws, entry, owner_of, seats, snapshot
 
@@ -43,6 +44,25 @@ def test_requests_of_a_pause_wait_and_are_decided_in_their_order_when_it_ends(ow
     owner.loop.turn()
     assert requests(owner) == [("ann", "held"), ("bob", "taken"), ("eve", "taken")]
     assert [row[2] for row in owner.ledger() if row[1] == "request"] == arrivals
+
+
+def test_who_waits_out_a_pause_is_read_once_and_not_turn_after_turn(owner, monkeypatch):
+    pause(owner)
+    owner.append([entry("ann", "r1", seats("A-1"))])
+    owner.loop.turn()  # reads it together with the pause
+    monkeypatch.setattr(loop, "IDLE_MS", 1)
+    read, counts = owner.loop._arrivals.read, []
+
+    def counted(*args, **options):
+        found = read(*args, **options)
+        counts.append(len(found))
+        return found
+
+    monkeypatch.setattr(owner.loop._arrivals, "read", counted)
+    for _ in range(3):
+        owner.loop.turn()
+    assert sum(counts) <= 2, "the poke of the pause and the request"
+    resume(owner)
 
 
 def test_a_pause_that_comes_with_requests_in_the_same_batch_leaves_memory_to_the_pause_alone(owner):

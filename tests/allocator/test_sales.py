@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from allocator.follow import Follower
-from allocator.load import load_keys, load_memory
 from allocator.replay import Finding, verify
 from bench.checker import judge
 from bench.truth import read_truth
@@ -102,12 +100,12 @@ def test_gateways_hear_what_was_sold_and_taken_back(owner):
 def test_a_standby_follows_whether_it_loaded_before_or_after(owner):
     with connect(owner.database_url, "early") as early, connect(owner.database_url, "late") as late:
         owner.ask(entry("eve", "r1", seats("A-5")))
-        followers = [_follower(early, owner)]
+        followers = [owner.follower(early)]
         owner.confirm("eve")
         first = owner.sell("ann", "A-1", "A-2", places=3)
         owner.take_back(owner.hold_of("eve"), block=True)
         owner.take_back(first, "A-1", places=1)
-        followers.append(_follower(late, owner))  # the tables show it, the facts are not consumed
+        followers.append(owner.follower(late))  # the tables show it, the facts are not consumed
         owner.settle_down()
         owner.take_back(first, block=True)
         owner.settle_down()
@@ -116,11 +114,6 @@ def test_a_standby_follows_whether_it_loaded_before_or_after(owner):
             follower.catch_up()
             theirs = snapshot(follower.memory)
             assert {**theirs, "reflected": None} == {**mine, "reflected": None}
-
-
-def _follower(conn: psycopg.Connection[tuple[object, ...]], owner: Owner) -> Follower:
-    memory, _ = load_memory(conn, owner.event_id, owner.memory.layout)
-    return Follower(conn, owner.event_id, memory, load_keys(conn, owner.event_id))
 
 
 def test_an_owner_that_loaded_it_before_its_facts_takes_it_in_once(owner):

@@ -10,6 +10,7 @@ the middle of the first row. What seats.io says of its own best available
 from __future__ import annotations
 
 import math
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -169,6 +170,10 @@ def test_fallbacks_are_decided_in_one_go_and_the_answer_says_which_it_was():
         choices.append((outcome, result.get("choice", 0), len(result["seats"])))
     assert choices == [("held", 0, 4), ("held", 1, 4), ("held", 2, 4)]
     assert seated(house("..xx", "xxx.", sections="01"), want) == ("sold_out", "none_together")
+    two_threes = Want(best=(Best(3), Best(3)), fallbacks=(Choice(best=Best(4)),))
+    assert seated(house("...."), two_threes)[0] == "A-1 A-2 A-3 A-4", (
+        "the three that were tried are free again"
+    )
 
 
 def test_the_first_choice_is_the_one_whose_refusal_is_told_unless_the_limit_stood_in_the_way():
@@ -295,17 +300,21 @@ def test_the_best_run_is_the_nearest_to_the_stage_and_of_equal_ones_the_first():
     assert both == {True, False}, "rows with one nearest point, and others"
 
 
-def test_what_is_named_instead_follows_every_change():
-    """Runs are remembered while they are the best; a seat that comes free may make a better one."""
+@pytest.mark.parametrize("remembered_max", [20_000, 3])
+def test_what_is_named_instead_follows_every_change(remembered_max, monkeypatch):
+    """Answers are remembered while their runs are the best; a seat that comes free may make a better one, and
+    a block that had none may be nearer again."""
+    monkeypatch.setattr("allocator.seating.REMEMBERED_MAX", remembered_max)
     random = Random(3)
-    sale = house("........", "........")
+    sale = house(*["... ...."] * 5)
     layout, seating = sale.layout, sale.memory.seating
+    every_seat = range(len(layout.plan.seats))
     taken: set[int] = set()
     for _ in range(400):
-        seat = random.randrange(len(layout.plan.seats))
+        seat = random.choice(every_seat)
         (seating.show if seat in taken else seating.hide)((seat,))
         taken ^= {seat}
         fresh = Seating(layout)
         fresh.hide(sorted(taken))
-        for quantity in (1, 2):
-            assert seating.instead(0, quantity) == fresh.instead(0, quantity)
+        for quantity, wanted in product((1, 2), random.sample(every_seat, 3)):
+            assert seating.instead(wanted, quantity) == fresh.instead(wanted, quantity)

@@ -206,7 +206,7 @@ def test_an_unblock_of_what_no_fact_had_blocked_is_a_finding_of_its_batch(databa
         with psycopg.connect(database_url) as conn:
             found = findings(conn, owner.event_id)
         assert [finding[:2] for finding in found] == [(2, None)]
-        assert "cannot be decided again: only blocked seats are unblocked" in found[0].story
+        assert "cannot be decided again: seat 0 is free, not blocked" in found[0].story
 
 
 class Meanwhile(psycopg.Connection[Any]):

@@ -16,7 +16,17 @@ from allocator.decide import Ask, Fact, decide
 from allocator.memory import Overlay
 from allocator.offering import OffersFirst
 from store.plan import Plan
-from store.words import Blocks, EventState, GivenBack, HoldId, Micros, Policy, Recategorise, TourLimit
+from store.words import (
+    Blocks,
+    EventState,
+    GivenBack,
+    HoldId,
+    Micros,
+    Outage,
+    Policy,
+    Recategorise,
+    TourLimit,
+)
 from tests.allocator import by_hand
 from tests.allocator.histories import Asked, Changed, Step
 from tests.allocator.house import snapshot
@@ -207,6 +217,12 @@ class Twins:
                 told = self._by_hand(change, plain) or self._about_a_hold(change, gone)
                 facts += [told[0]] if told else []
                 plain += [told[1]] if told else []
+                continue
+            if change.kind == "outage":
+                out = Outage(Micros(self.time - change.which * 200_000), change.value * 1_000_000)
+                body = msgspec.json.encode(out).decode()
+                facts.append(Fact(self.fact_id, "outage", None, body))
+                plain.append(ReferenceFact("outage", since=out.since, by_us=out.lost_us))
                 continue
             policy = self._policy(policy, change)
             facts.append(Fact(self.fact_id, "policy", None, msgspec.json.encode(policy).decode()))

@@ -60,7 +60,7 @@ def test_whatever_breaks_every_law_is_kept(on, played):
     assert result.decisions > 0
     assert result.epochs > 1, "an owner was killed"
     assert result.outcomes["held"] > 0
-    for use in ("offers", "waitlisted", "extensions"):
+    for use in ("offers", "waitlisted", "extensions", "tour_refused", "sold_by_hand", "taken_back"):
         assert result.used[use] > 0, result.used
     assert any(one.offers for one in played.saw.seen), "an offer was told"
 
@@ -76,6 +76,27 @@ def test_a_ledger_row_that_is_gone_is_noticed(on, played):
         give_back = "INSERT INTO ledger SELECT * FROM kept ON CONFLICT DO NOTHING"
         behind_its_back(on, played.event.id, give_back, "DROP TABLE kept")
     assert kinds(on, played) == set()
+
+
+def test_more_than_a_tour_allows_is_noticed(on, played):
+    assert played.other is not None, "the small round is on tour"
+    behind_its_back(on, played.event.id, "UPDATE tour SET seats_per_buyer_max = 1")
+    try:
+        findings = [one for one in judge_round(on.database_url, played).findings if one.kind == "over_limit"]
+        moment = [one for one in findings if "on the dates of the tour at" in one.story]
+        assert any("-again" in one.story for one in moment), "what they had on either date is told"
+    finally:
+        behind_its_back(on, played.event.id, "UPDATE tour SET seats_per_buyer_max = 3")
+    assert kinds(on, played) == set()
+
+
+def test_what_a_buyer_saw_of_the_other_date_is_judged_too(on, played):
+    assert played.other is not None, "the small round is on tour"
+    saw = msgspec.msgpack.decode(msgspec.msgpack.encode(played.other.saw), type=FleetSaw)
+    forge_another_answer(saw)
+    forge_silence(saw)
+    other = msgspec.structs.replace(played.other, saw=saw)
+    assert kinds(on, msgspec.structs.replace(played, other=other)) >= {"doubled", "unanswered"}
 
 
 def forge_another_answer(saw: FleetSaw) -> None:
@@ -225,6 +246,11 @@ def test_a_person_sees_each_finding_with_the_faults_of_its_round(on, played):
         ("request", "waitlisted", "{}", "{}", "waitlisted"),
         ("request", "held", "{}", '{"moved":"1"}', "moves"),
         ("request", "held", "{}", "{}", ""),
+        ("request", "limit_reached", "{}", '{"reason":"limit","limit":2,"category":"A"}', "category_refused"),
+        ("request", "limit_reached", "{}", '{"reason":"limit","limit":2}', ""),
+        ("request", "limit_reached", "{}", '{"reason":"tour_limit","limit":3,"elsewhere":1}', "tour_refused"),
+        ("fact", "sold", '{"body":{"seats":[1]}}', "{}", "sold_by_hand"),
+        ("fact", "returned", '{"body":{"seats":[1]}}', "{}", "taken_back"),
         ("fact", "left", '{"body":{"wait":"1"}}', "{}", "left"),
         ("fact", "extended", '{"body":{"by_us":1}}', "{}", "extensions"),
         ("fact", "released", '{"body":{"seats":[1]}}', "{}", "parts_released"),

@@ -99,6 +99,15 @@ def test_some_are_given_back_and_the_rest_stays(page: Page, fake: FakeGateway) -
     expect(page.locator(".holding .mine li")).to_have_count(2)
 
 
+def test_what_the_organiser_takes_back_is_said(page: Page, fake: FakeGateway) -> None:
+    hold_four(page)
+    (name,) = fake.holds
+    names = page.locator(".holding .mine li b").all_inner_texts()
+    fake.send_all({"type": "hold", "hold": name, "state": "released", "by": "operator"})
+    expect(page.locator(".notice")).to_contain_text(f"The organiser took {names[0]}")
+    expect(page.get_by_role("heading", name="Choose your seats")).to_be_visible()
+
+
 def test_all_of_them_is_the_whole_hold_and_none_is_nothing(page: Page, fake: FakeGateway) -> None:
     hold_four(page)
     page.get_by_role("button", name="Give some back").click()
@@ -214,3 +223,35 @@ class TestHall:
         expect(page.locator(".mine")).to_contain_text("2 × Front standing")
         (hold,) = fake.holds.values()
         assert hold.areas == {0: 2}
+
+
+def time_back(fake: FakeGateway, lost_seconds: int, left_seconds: int) -> None:
+    """As an allocator says it after an outage."""
+    (name,) = fake.holds
+    ends = int(time.time() * 1000) + left_seconds * 1000
+    fake.holds[name].expires_at = ends
+    lost_ms = lost_seconds * 1000
+    fake.send_all(
+        {"type": "hold", "hold": name, "state": "active", "expires_at": ends, "given_back_ms": lost_ms}
+    )
+
+
+def test_after_an_outage_the_page_says_that_the_time_is_back(page: Page, fake: FakeGateway) -> None:
+    hold_four(page)
+    time_back(fake, lost_seconds=40, left_seconds=1_200)
+    expect(page.locator(".notice")).to_contain_text(
+        "You have the time back. The sale stood still for 40 seconds."
+    )
+    expect(page.locator(".holding")).to_contain_text("19:5")
+
+
+def test_what_seemed_over_in_an_outage_is_the_buyers_again(page: Page, fake: FakeGateway) -> None:
+    hold_four(page)
+    (name,) = fake.holds
+    ends = int(time.time() * 1000) + 1_000
+    fake.send_all({"type": "hold", "hold": name, "state": "active", "expires_at": ends})
+    expect(page.locator(".holding")).to_have_count(0)
+    time_back(fake, lost_seconds=90, left_seconds=300)
+    expect(page.locator(".holding .mine li")).to_have_count(4)
+    expect(page.locator(".notice")).to_contain_text("You have the time back.")
+    expect(page.locator(".holding .button.main")).to_be_enabled()

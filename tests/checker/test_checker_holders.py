@@ -128,3 +128,16 @@ def test_a_hold_that_lives_on_in_the_table_after_it_was_moved_is_noticed():
     assert f"Hold {EVE} of eve is active in the table; by the ledger it ended (moved)" in of_kind(
         judged(moved), "unexplained"
     )
+
+
+def test_time_given_back_after_an_outage_explains_a_later_end():
+    def outage_instead(truth: Truth, seen: list[Seen]) -> None:
+        body = '{"since":900000,"lost_us":700000}'
+        truth.ledger[-1] = fact((6, 2), "outage", None, body)
+
+    assert judged(extended_and_parted, outage_instead) == []
+
+    def nothing_lost(truth: Truth, seen: list[Seen]) -> None:
+        truth.ledger[-1] = fact((6, 2), "outage", None, '{"since":900000,"lost_us":0}')
+
+    assert "ends at 6700" in of_kind(judged(extended_and_parted, nothing_lost), "unexplained")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -173,18 +175,50 @@ def test_categories_are_moved_before_the_sale_and_while_it_runs(operator, conn, 
 def test_the_buyers_sockets_hear_what_is_left_of_an_order(operator, redis_url):
     mine = f"ann-{os.getpid()}"  # channels are the whole server's
     operator("POST", "/sales", SALE | {"seats": GUID[:2], "to": mine})
-    with redis.Redis.from_url(redis_url) as client:
-        listening = client.pubsub(ignore_subscribe_messages=True)
-        listening.subscribe(holds_channel("gig"))
-        listening.get_message(timeout=5)  # that it is subscribed
+    with heard_of(mine, redis_url) as news_of_mine:
         for part, state in ({"seats": GUID[:1]}, "paid"), ({}, "refunded"):
             operator("POST", f"/orders/{ORDER}/return", SAID | part)
-            news = HoldNews("", "", b"")
-            while news.buyer != mine:
+            news = next(news_of_mine)
+            left = GUID[1:2] if part else []
+            told = {
+                "type": "hold",
+                "hold": ORDER,
+                "state": state,
+                "seats": left,
+                "areas": {},
+                "by": "operator",
+            }
+            assert (news.gateway, msgspec.json.decode(news.frame)) == ("", told | {"by": "operator"})
+
+
+@pytest.mark.parametrize(("before", "after"), [("active", "released"), ("expired", "expired")])
+def test_the_buyers_sockets_hear_that_a_hold_was_taken_away(operator, conn, event, redis_url, before, after):
+    mine = f"ann-{os.getpid()}"
+    hold(conn, event)
+    conn.execute("UPDATE hold SET buyer = %s, state = %s", (mine, before))
+    with heard_of(mine, redis_url) as news_of_mine:
+        operator("POST", f"/holds/{HOLD}/release", SAID)
+        told = msgspec.json.decode(next(news_of_mine).frame)
+    by = {"by": "operator"} if after == "released" else {}
+    assert told == {"type": "hold", "hold": str(HOLD), "state": after, **by}
+
+
+@contextlib.contextmanager
+def heard_of(buyer: str, redis_url: str) -> Iterator[Iterator[HoldNews]]:
+    """What is published from now on about holds of this buyer; other tests publish on the same channel."""
+    with (
+        redis.Redis.from_url(redis_url) as client,
+        client.pubsub(ignore_subscribe_messages=True) as listening,
+    ):
+        listening.subscribe(holds_channel("gig"))
+        listening.get_message(timeout=5)  # that it is subscribed
+
+        def news() -> Iterator[HoldNews]:
+            while True:
                 message = listening.get_message(timeout=10)
                 assert message is not None, "nothing was published"
-                news = decode_news(message["data"])
-            left = GUID[1:2] if part else []
-            told = {"type": "hold", "hold": ORDER, "state": state, "seats": left, "areas": {}}
-            assert (news.gateway, msgspec.json.decode(news.frame)) == ("", told)
-        listening.close()
+                found = decode_news(message["data"])
+                if found.buyer == buyer:
+                    yield found
+
+        yield news()

@@ -74,4 +74,11 @@ keys = st.sampled_from([f"r{n}" for n in range(12)])
 ways = st.sampled_from(["http", "phone", "laptop"])
 picks = st.integers(0, 30)
 limits = st.sampled_from([4, 4, 2, 50])
+by_category = st.sampled_from([{}, {}, {"Gold": 1}, {"Gold": 2, "Silver": 3}, {"Silver": 0}])
+"""Limits of categories; where one buyer may have fewer in all, that is the limit."""
 ttls = st.sampled_from([480, 480, 3600, 25])
+
+
+def at_most(limit: int, by_category: dict[str, int]) -> dict[str, int]:
+    """No category's limit may be above that of all."""
+    return {category: min(most, limit) for category, most in by_category.items()}

@@ -21,8 +21,10 @@ from tests.model.house import (
     BUYERS,
     SEATS,
     VENUE,
+    at_most,
     best_ones,
     buyers,
+    by_category,
     keys,
     limits,
     named,
@@ -35,6 +37,7 @@ from tests.model.house import (
     ways,
 )
 from tests.model.reference import EXTENSION_MS, EXTENSIONS_MAX, OFFER_SECONDS, Answer, Model, OnList, Want
+from tests.model.sold_by_hand import SoldByHand
 from tests.model.stack import Stack
 
 UNDECIDED_MAX = 2
@@ -46,7 +49,7 @@ running: list[Stack] = []
 """The stack the machines talk to: Hypothesis makes them, and hands nothing in."""
 
 
-class OnSale(RuleBasedStateMachine):
+class OnSale(SoldByHand, RuleBasedStateMachine):
     """One event, from its making to its end."""
 
     def __init__(self) -> None:
@@ -56,11 +59,18 @@ class OnSale(RuleBasedStateMachine):
         self.closing = contextlib.ExitStack()
         self.http = self.closing.enter_context(contextlib.closing(Http(self.stack.port)))
         self.operator = Operator(self.http)
+        self.seen = seen
         self.sockets: dict[str, list[Socket]] = {}
         self.model: Model
 
-    @initialize(limit=limits, ttl=ttls, gate=st.booleans(), is_open=st.sampled_from([True] * 7 + [False]))
-    def made(self, limit: int, ttl: int, gate: bool, is_open: bool) -> None:
+    @initialize(
+        limit=limits, ttl=ttls, gate=st.booleans(), is_open=st.sampled_from([True] * 7 + [False]),
+        by_category=by_category,
+    )  # fmt: skip
+    def made(
+        self, limit: int, ttl: int, gate: bool, is_open: bool, by_category: dict[str, int] | None = None
+    ) -> None:
+        by_category = at_most(limit, by_category or {})
         status, event = self.operator.ask(
             "POST",
             "",
@@ -68,6 +78,7 @@ class OnSale(RuleBasedStateMachine):
                 "slug": self.slug, "venue": VENUE, "hold_ttl_seconds": ttl, "seats_per_buyer_max": limit,
                 "fast_gate": gate, "open": is_open, "extensions_max": EXTENSIONS_MAX,
                 "extension_seconds": EXTENSION_MS // 1000, "offer_ttl_seconds": OFFER_SECONDS,
+                "limits": by_category,
             },
         )  # fmt: skip
         assert (status, event["state"]) == (201, "open" if is_open else "draft")
@@ -76,7 +87,8 @@ class OnSale(RuleBasedStateMachine):
         self.event_id = self.stack.allocate(self.slug)
         self.buyers = {buyer: Buyer(self.http, self.slug, buyer) for buyer in BUYERS}
         self.public = self.buyers["ann"]
-        self.model = Model(self.public.plan(), seats_per_buyer_max=limit, ttl=ttl, gate=gate)
+        terms: dict[str, Any] = {"seats_per_buyer_max": limit, "ttl": ttl, "gate": gate}
+        self.model = Model(self.public.plan(), **terms, limits=by_category)
         self.model.state = event["state"]
         self.watcher = self._connected("eve", watch=True)
         for buyer in BUYERS:
@@ -260,13 +272,15 @@ class OnSale(RuleBasedStateMachine):
     @precondition(lambda self: self.model.decided)
     @rule(limit=limits, ttl=ttls, gate=st.none() | st.booleans())
     def operator_changes_policy(self, limit: int, ttl: int, gate: bool | None) -> None:
-        change = {"seats_per_buyer_max": limit, "hold_ttl_seconds": ttl}
+        by_category = at_most(limit, {name: most + 1 for name, most in self.model.limits.items()})
+        change = {"seats_per_buyer_max": limit, "hold_ttl_seconds": ttl, "limits": by_category}
         status, event = self.operator.ask(
             "PATCH", f"/{self.slug}/policy", change | ({} if gate is None else {"fast_gate": gate})
         )
         assert status == 200
         assert (event["seats_per_buyer_max"], event["hold_ttl_seconds"]) == (limit, ttl)
-        self.model.limit, self.model.ttl = limit, ttl
+        assert event["limits"] == by_category
+        self.model.limit, self.model.ttl, self.model.limits = limit, ttl, by_category
         if gate is not None:
             self.model.gates.add(gate)
         self._offers_are_made()

@@ -39,6 +39,8 @@ EXTENSIONS_MAX = 2
 EXTENSION_MS = 1_000
 """So short that no hold becomes one that the fast gate refuses for."""
 OFFER_SECONDS = 480
+NEVER_MS = 1_000
+"""What an operator sold never runs out; who would extend it names some end."""
 GATE_SECONDS = 30
 """A hold that may end sooner than this is none the fast gate refuses for."""
 
@@ -76,6 +78,8 @@ class Hold:
     extensions: int = 0
     paused: bool = False
     """There was a pause since it was told when it ends."""
+    counts: bool = True
+    """Towards its buyer's limits: what an operator sold does not."""
 
     @property
     def quantity(self) -> int:
@@ -108,12 +112,24 @@ class Waiting:
 class Model:
     """One event."""
 
-    def __init__(self, plan: dict[str, Any], *, seats_per_buyer_max: int, ttl: int, gate: bool) -> None:
+    def __init__(
+        self,
+        plan: dict[str, Any],
+        *,
+        seats_per_buyer_max: int,
+        ttl: int,
+        gate: bool,
+        limits: dict[str, int] | None = None,
+    ) -> None:
         self.plan = msgspec.convert(plan, Plan)
         self.seats: list[str] = [seat[0] for seat in plan["seats"]]
         self.areas: dict[str, int] = {area["guid"]: area["capacity"] for area in plan["areas"]}
         self.state = "draft"
         self.limit = seats_per_buyer_max
+        self.limits = limits or {}
+        """By category."""
+        self.sales: dict[Any, str] = {}
+        """What an operator sold, all that was said → the order."""
         self.ttl = ttl
         self.gates = {gate}
         """How the fast gate may be set as far as the gateway knows: a change takes it a moment."""
@@ -241,7 +257,7 @@ class Model:
 
     def _plain(self, buyer: str, want: Want) -> tuple[str, dict[str, Any]]:
         state = EventState.CLOSED if self.state == "closed" else EventState.OPEN
-        plain = Reference(self.plan, Policy(state, self.ttl, self.limit))
+        plain = Reference(self.plan, Policy(state, self.ttl, self.limit, limits=self.limits))
         areas = list(self.areas)
         plain.holds = [
             ReferenceHold(
@@ -251,6 +267,7 @@ class Model:
                 {areas.index(area): count for area, count in hold.areas.items()},
                 1,
                 hold.state,
+                hold.counts,
             )
             for hold_id, hold in self.holds.items()
             if hold.state in ("active", "paid")
@@ -327,6 +344,8 @@ class Model:
             return ("error", "hold_not_found")
         if hold.state == "paid":
             return ("error", "hold_paid")
+        if hold.state == "refunded":
+            return ("error", "hold_refunded")
         hold.state = "released" if hold.state == "active" else hold.state
         return ("hold", hold.state)
 
@@ -344,6 +363,8 @@ class Model:
             return ("error", "not_in_hold")
         if hold.state == "paid":
             return ("error", "hold_paid")
+        if hold.state == "refunded":
+            return ("error", "hold_refunded")
         if hold.state == "active" and of in (None, hold.quantity):
             if lacks:
                 return ("error", "not_in_hold")
@@ -383,10 +404,54 @@ class Model:
         hold = self.holds.get(hold_id)
         if hold is None or hold.buyer != buyer:
             return ("error", "hold_not_found")
-        if hold.state in ("released", "expired"):
+        if hold.state in ("released", "expired", "refunded"):
             return ("error", f"hold_{hold.state}")
         hold.state = "paid"
         return ("hold", "paid")
+
+    # --- an operator's sales ---
+
+    def sell(self, said: Any, seats: list[str], areas: dict[str, int]) -> Answer:
+        """("order", the one that stands, or an empty text for a new one)"""
+        standing = self.sales.get(said)
+        if standing is not None and self.holds[standing].state == "paid":
+            return ("order", standing)
+        free = dict(zip(self.seats, self.letters(), strict=True))
+        if any(free[seat] != "a" for seat in seats):
+            return ("error", "seats_not_free")
+        if any(self._free(area) < count for area, count in areas.items()):
+            return ("error", "places_not_free")
+        return ("order", "")
+
+    def sold(self, said: Any, buyer: str, order: dict[str, Any]) -> None:
+        """The real one made this order; it was right to."""
+        assert order["hold"] not in self.holds, "an order's id is its own"
+        self.holds[order["hold"]] = Hold(
+            buyer, list(order["seats"]), dict(order["areas"]), 0, NEVER_MS, "paid", counts=False
+        )
+        self.sales[said] = order["hold"]
+
+    def take_back(self, hold_id: str, seats: list[str], areas: dict[str, int], of: int | None) -> Answer:
+        """("order", its state, the seats and places it still has)"""
+        if areas and of is None:
+            return ("error", "quantity_required")
+        hold = self.holds.get(hold_id)
+        if hold is None:
+            return ("error", "hold_not_found")
+        if hold.state == "refunded" and not (seats or areas):
+            return ("order", "refunded", [], {})
+        if hold.state != "paid":
+            return ("error", "not_an_order")
+        if of not in (None, hold.quantity):
+            return ("error", "order_changed")
+        if not set(seats) <= set(hold.seats) or any(hold.areas.get(area, 0) < n for area, n in areas.items()):
+            return ("error", "not_in_order")
+        named = bool(seats or areas)
+        hold.seats = [seat for seat in hold.seats if named and seat not in seats]
+        left = {area: count - areas.get(area, 0) for area, count in hold.areas.items() if named}
+        hold.areas = {area: count for area, count in left.items() if count}
+        hold.state = "paid" if hold.quantity else "refunded"
+        return ("order", hold.state, sorted(hold.seats), hold.areas)
 
     def run_out(self) -> None:
         for hold in self.holds.values():

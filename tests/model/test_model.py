@@ -163,3 +163,62 @@ def _history_of_holders(sale: OnSale) -> Iterator[Callable[[], None]]:
     yield from (some(3, "A-1"), change("confirm", 1), extend(1), some(1, "A-0"))
     yield from (sale.holds_run_out, extend(2))
     yield partial(sale.looks_at_the_list, "cem")
+
+
+def test_one_history_of_limits_by_category_and_of_what_an_operator_sells(running):
+    """Gold is limited to one; what is sold by hand counts for no limit, and what comes back is offered."""
+    seen.clear()
+    sale = OnSale()
+    try:
+        sale.made(limit=4, ttl=480, gate=False, is_open=True, by_category={"Gold": 1, "Silver": 3})
+        for step in _history_of_limits_and_sales(sale):
+            step()
+            sale.the_seat_map_is_the_models()
+    finally:
+        sale.teardown()
+    missing = {
+        "decision held", "decision limit_reached", "decision waitlisted", "offer", "sell order",
+        "sell error seats_not_free", "sell error places_not_free", "take back order paid",
+        "take back order refunded", "take back error not_an_order", "take back error order_changed",
+        "take back error not_in_order", "take back error quantity_required", "take back error hold_not_found",
+        "release error hold_refunded", "confirm error hold_refunded", "extend error hold_refunded",
+    } - seen.keys()  # fmt: skip
+    assert not missing, f"never happened: {sorted(missing)}; what did: {dict(seen)}"
+    limited = [answer[2] for _, answer in sale.model.decided.values() if answer[1] == "limit_reached"]
+    assert {"reason": "limit", "limit": 1, "category": "Gold"} in limited
+    assert {"reason": "limit", "limit": 3, "category": "Silver"} in limited
+
+
+def _history_of_limits_and_sales(sale: OnSale) -> Iterator[Callable[[], None]]:
+    def ask(buyer: str, key: str, **want: Any) -> Callable[[], None]:
+        return lambda: sale._ask(buyer, key, want, "phone", again=False)
+
+    def hold(number: int) -> str:
+        return list(sale.model.holds)[number]
+
+    def sell(buyer: str, *seats: str, **areas: int) -> Callable[[], None]:
+        return lambda: sale._sell(buyer, list(seats), areas, "box_office", "")
+
+    def back(number: int, *seats: str, of: int | None = None, **areas: int) -> Callable[[], None]:
+        return lambda: sale._take_back(hold(number), list(seats), areas, of)
+
+    def change(word: str, number: int) -> Callable[[], None]:
+        return lambda: sale._change(sale.model.holds[hold(number)].buyer, word, hold(number), "http")
+
+    yield from (ask("ann", "r1", seats=["A-0"]), ask("ann", "r2", seats=["A-1"]))  # hold 0: her one of Gold
+    yield from (ask("bob", "r1", seats=["A-1", "A-2"]), ask("ann", "r3", areas={"floor": 3}))  # hold 1
+    yield ask("ann", "r4", areas={"bar": 1})
+    yield ask("bob", "r2", best={"quantity": 4, "category": "Silver"})
+    yield from (sell("ann", "A-1", "A-2", bar=1), sell("ann", "A-1", "A-2", bar=1))  # hold 2, and the same
+    yield from (sell("bob", "A-0", "B-0"), sell("bob", "B-0", bar=2))
+    yield from (change("confirm", 0), sell("bob", "A-0"))
+    yield ask("bob", "w1", seats=["A-1"], waitlist=True)
+    yield ask("cem", "w1", areas={"bar": 2}, waitlist=True)
+    yield from (back(2, "A-3"), back(2, "A-1", of=2), back(2, bar=1), back(2, "A-1", of=3))  # bob: hold 3
+    yield from (back(1), back(2, bar=1, of=2), back(2), back(2), back(0))  # cem: hold 4
+    yield from (change("release", 0), change("confirm", 0))
+    yield lambda: sale._extend(hold(0), sale.model.holds[hold(0)].ends_ms, False, "phone")
+    yield from (ask("ann", "r5", seats=["A-0"]), sell("ann", "A-1"), sell("ann", "A-2"), sell("ann", "A-2"))
+    yield lambda: sale._take_back("1", [], {}, None)
+    yield partial(sale.operator_changes_policy, limit=2, ttl=480, gate=False)
+    yield from (ask("ann", "r6", seats=["A-3"]), ask("cem", "r2", seats=["A-3"]), sale.operator_looks)

@@ -20,10 +20,12 @@ from tests.mutants.guards import (
     gateway_intake,
     gateway_none_left,
     moved_plans,
+    simulated,
     store_blocks,
     store_events,
     store_hold_changes,
     store_holds,
+    store_lost_time,
     store_sales,
     store_stream,
     store_tables,
@@ -57,9 +59,11 @@ def all_mutants() -> list[Mutant]:
         *store_waiting.MUTANTS,
         *store_events.MUTANTS,
         *moved_plans.MUTANTS,
+        *store_lost_time.MUTANTS,
         *allocator_replay.MUTANTS,
         *checker.MUTANTS,
         *checker_told.MUTANTS,
+        *simulated.MUTANTS,
     ]
 
 

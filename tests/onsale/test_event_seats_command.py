@@ -75,7 +75,7 @@ def test_scripts_get_what_is_kept_and_the_list_of_all_changes(event):
 
 
 def test_a_hold_is_taken_away_and_said_to_be(event):
-    assert event("release-hold", "gig", str(HOLD), *WHY)[:2] == (0, f"Hold {HOLD} is released.\n")
+    assert event("release-hold", "gig", str(HOLD), *WHY)[:2] == (0, f"Hold {HOLD} of ann is released.\n")
     assert told(event, "release-hold", "gig", str(HOLD), *WHY) == {"hold": str(HOLD), "state": "released"}
 
 

@@ -42,9 +42,10 @@ RENEW_SECONDS = 0.5
 class Allocator:
     """One allocator process: a worker for the event, and the thread that renews its lease."""
 
-    def __init__(self, world: World, database: Database, name: str) -> None:
+    def __init__(self, world: World, database: Database, stream: Stream, name: str) -> None:
         self.world = world
         self.database = database
+        self.stream = stream
         self.host = Host(world, name)
         self.loop: loop.BatchLoop | None = None
         self.follower: follow.Follower | None = None
@@ -65,13 +66,12 @@ class Allocator:
         conn: Any = None
         while True:
             process.sleep(RENEW_SECONDS)
-            owned = self.worker.owned
-            if owned is None or not self.worker.attends():
+            if self.worker.owned is None or not self.worker.attends():
                 continue
             try:
                 if conn is None:
                     conn = Connection(self.database.connect(process))
-                lease.renew(conn, {1: owned})
+                worker.renew(conn, [self.worker])
             except psycopg.OperationalError:
                 conn = None
 
@@ -172,7 +172,7 @@ class _Alerts:
 
 @contextmanager
 def on_virtual_engines(
-    world: World, database: Database, stream: Stream, layout: Layout, batch_size_max: int, look_seconds: float
+    world: World, layout: Layout, batch_size_max: int, look_seconds: float
 ) -> Iterator[None]:
     """Inside, the code under test finds these engines, this clock and this chance; and nothing is logged."""
 
@@ -182,7 +182,7 @@ def on_virtual_engines(
 
     def connect(_url: str, _name: str) -> Connection:
         try:
-            return Connection(database.connect(here()))
+            return Connection(here().allocator.database.connect(here()))
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
 
@@ -191,11 +191,11 @@ def on_virtual_engines(
 
     def load_memory(conn: Connection, _event: int, of: Layout) -> Any:
         read(conn, "load memory")
-        return load.load_memory(database, of)
+        return load.load_memory(conn.session.database, of)
 
     def load_keys(conn: Connection, _event: int) -> Any:
         read(conn, "load keys")
-        return load.load_keys(database)
+        return load.load_keys(conn.session.database)
 
     def follower(*args: Any) -> follow.Follower:
         made = here().allocator.follower = follow.Follower(*args)
@@ -231,13 +231,13 @@ def on_virtual_engines(
             "BatchLoop": batch_loop,
             "PostgresTruth": lambda conn, url, event, owned, of: VirtualTruth(conn.session, owned, of),
             "connect_stream": lambda url: SimpleNamespace(close=lambda: None),
-            "RedisArrivals": lambda client, event: VirtualArrivals(stream, here()),
+            "RedisArrivals": lambda client, event: VirtualArrivals(here().allocator.stream, here()),
             "gc": SimpleNamespace(freeze=lambda: None),
             "time": clock,
             "log": _Alerts(world),
             "LOOK_SECONDS": look_seconds,
         }),
-        (recategorise, {"load_plan": lambda conn, venue: database.plan}),
+        (recategorise, {"load_plan": lambda conn, venue: conn.session.database.plan}),
         (lease, {"uuid4": lambda: UUID(int=world.random.getrandbits(128))}),
         (readahead, {"ThreadPoolExecutor": AtOnce}),
         (loop, {"tell_repeats": tell_repeats}),

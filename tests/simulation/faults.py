@@ -11,8 +11,11 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from allocator import loop
+from msgspec import json
+
+from allocator import lease, loop, memory
 from allocator.announce import reload_seats
+from allocator.decide import Ask, Fact
 from allocator.intake import Sorted
 from allocator.keys import Keys
 from allocator.memory import Overlay
@@ -119,6 +122,21 @@ def _trims_unread() -> AbstractContextManager[Any]:
     return broken
 
 
+def _elsewhere_untold(self: loop.BatchLoop, facts: Sequence[Fact], asks: Sequence[Ask]) -> Sequence[Fact]:
+    found = _WITH_ELSEWHERE(self, facts, asks)
+    for fact in found[len(facts) :]:
+        self.memory.elsewhere = json.decode(fact.body)
+    return facts
+
+
+def _renews_whatever_was(session: Session, values: Any) -> list[Any]:
+    session.lock("lease", ONE)
+    row = session.get("lease", ONE)
+    if row.owner in values[1]:
+        session.put("lease", ONE, row._replace(renewed_at=session.database.clock()))
+    return [(ONE,)]
+
+
 def _replace(owner: Any, name: str, by: Any) -> Break:
     return lambda: patch.object(owner, name, by)
 
@@ -128,10 +146,13 @@ LOST_STREAMS = Focus(("wipe_stream",), pause_seconds=6.0)
 DELETED_STREAMS = Focus(("delete_stream",), pause_seconds=6.0)
 OLDER_STREAMS = Focus(("older_file",), {"append unknown": 0.0}, pause_seconds=0.4)
 JUMPING_CLOCKS = Focus(("postgres_clock_jumps",))
+SLEEPS = Focus(("machine_sleeps",), pause_seconds=6.0)
+OUTAGES = Focus(("postgres_away",), pause_seconds=6.0)
 
 
 _FENCE, _TAKE_FACTS, _COMMITTED = VirtualTruth.fence, VirtualTruth._take_facts, VirtualTruth.committed
 _LEAVE_ACTIVE, _ENTRY = holder_statements.leave_active, Pending.entry
+_CLAIM, _WITH_ELSEWHERE = VirtualTruth._claim, loop.BatchLoop._with_elsewhere
 
 FAULTS: dict[str, Fault] = {
     "fence": Fault(
@@ -221,6 +242,49 @@ FAULTS: dict[str, Fault] = {
     "lost time": Fault(
         "after a pause memory does not give the lost time back",
         lambda: patch.object(Overlay, "_rebuild_expiries", _forget_extended),
+    ),
+    "category limits": Fault(
+        "memory knows of no limits by category", _replace(memory, "limits_by_number", lambda *_: {})
+    ),
+    "tour asked": Fault(
+        "a date asks nobody what its buyers have on the others",
+        _replace(CountedLoop, "_with_elsewhere", lambda this, facts, asks: facts),
+    ),
+    "tour locks": Fault(
+        "batches of two dates decide about a buyer at the same moment",
+        _replace(VirtualTruth, "lock_tour_buyers", lambda truth, tour_id, buyers: None),
+    ),
+    "tour's waiting list": Fault(
+        "nobody asks what those have elsewhere who only wait",
+        _replace(VirtualTruth, "_asking", lambda truth, buyers: sorted(set(buyers))),
+    ),
+    "tour's holds": Fault(
+        "a hold does not say which tour it counts for",
+        _replace(VirtualTruth, "_claim", lambda truth, claims, tour_id: _CLAIM(truth, claims, None)),
+    ),
+    "tour told": Fault(
+        "what buyers have on other dates is not in the ledger",
+        _replace(CountedLoop, "_with_elsewhere", _elsewhere_untold),
+    ),
+    "outage fenced": Fault(
+        "an owner that slept goes on with its batches",
+        _replace(VirtualTruth, "attended", lambda truth: True),
+        SLEEPS,
+    ),
+    "outage hidden": Fault(
+        "who slept renews its lease as if nothing had been",
+        lambda: patch.dict(statements.STATEMENTS, {lease.RENEW: ("renew", _renews_whatever_was)}),
+        SLEEPS,
+    ),
+    "outage given": Fault(
+        "who takes over gives holds nothing back",
+        _replace(lease, "lock_outage", lambda conn, event: False),
+        OUTAGES,
+    ),
+    "outage told": Fault(
+        "nobody tells the allocator that holds got time back",
+        _replace(Overlay, "give_time", lambda overlay, since, lost_us: None),
+        OUTAGES,
     ),
 }
 

@@ -174,10 +174,11 @@ class Gateway:
         """Fan-out: delivered at most once for each message, or twice, or late, or never."""
         world = self.world
         for channel, message in messages:
-            if channel not in self._channels or not self.subscribed:
+            if channel not in self._channels:
                 continue
-            if world.wrong("publication lost"):
-                world.counters["publication_lost"] += 1
+            lost = world.wrong("publication lost")
+            world.counters["publication_lost"] += lost
+            if lost or not self.subscribed:
                 if channel == self._channels[1] and decode_delta(message).state == STREAM_LOST:
                     self.stream.lost_late = True
                 continue

@@ -31,9 +31,7 @@ def leave_active(session: Session, values: Mapping[str, Any], state: str, deadli
 
 
 def _pay(session: Session, values: Mapping[str, Any]) -> Rows:
-    event: EventRow = session.get("event", ONE)
-    now = session.database.clock() if event.paused_at is None else event.paused_at
-    return leave_active(session, values, "paid", now)
+    return leave_active(session, values, "paid", session.database.run_by())
 
 
 def _give_back(session: Session, values: Mapping[str, Any]) -> Rows:
@@ -52,7 +50,7 @@ def _seats_decided(session: Session, values: Mapping[str, Any]) -> Rows:
 
 def _extend(session: Session, values: Mapping[str, Any]) -> Rows:
     event: EventRow = session.get("event", ONE)
-    now = session.database.clock() if event.paused_at is None else event.paused_at
+    now = session.database.run_by()
 
     def may() -> HoldRow | None:
         row: HoldRow | None = session.get("hold", values["hold"])
@@ -83,7 +81,7 @@ def _read_hold_now(session: Session, values: Mapping[str, Any]) -> Rows:
     if row is None or row.buyer != values["buyer"]:
         return []
     event: EventRow = session.get("event", ONE)
-    now = session.database.clock() if event.paused_at is None else event.paused_at
+    now = session.database.run_by()
     left = max(event.extensions_max - row.extensions, 0)
     return [(row.state, row.expires_at, row.quantity, left, row.expires_at > now)]
 

@@ -21,10 +21,12 @@ from allocator.memory import Memory
 from allocator.replay import Batch, decide_again
 from allocator.wishes import Wishes
 from bench.checker import judge
-from bench.evidence import AreaRow, Change, Finding, HoldRow, LedgerRow, Truth
+from bench.evidence import AreaRow, Change, Finding, LedgerRow, TourSeen, Truth
 from bench.evidence import Batch as Head
+from bench.evidence import HoldRow as HeldRow
 from store.ledger import DIGEST_BYTES, GENESIS, batch_hash, row_digest
 from store.lookups import Key
+from store.lost_time import OUTAGE_SECONDS
 from store.stream.port import REQUEST, RawEntry
 from store.wire import arrival_order, decode_entry
 from store.words import Arrival, EventState, Policy
@@ -32,18 +34,20 @@ from tests.allocator.house import snapshot
 from tests.simulation.clients import all_seen
 from tests.simulation.gateways import EVENT
 from tests.simulation.load import load_memory
-from tests.simulation.postgres import ONE, Database, Session
+from tests.simulation.postgres import ONE, Database, HoldRow, Session
 from tests.simulation.truth import known_keys
-from tests.simulation.world import World
+from tests.simulation.world import SECOND, World
 
 if TYPE_CHECKING:
-    from tests.simulation.run import OnSale
+    from tests.simulation.on_sale import OnSale
 
 
 _ARRIVAL = re.compile(r"\d+-\d+")
 _ACCEPTED = re.compile(r"(\S+)'s request (\S+) was accepted as ")
 
 
+SIGN_US_MAX = 3 * SECOND
+"""How long a takeover takes, with its waits for locks."""
 HAND = {
     "block": "blocked",
     "unblock": "unblocked",
@@ -74,10 +78,49 @@ class OnCommit:
         for area, row in changes.get("area", {}).items():
             if min(row[1:]) < 0 or sum(row[1:]) > row.capacity:
                 self._broken(f"area {area} counts {row}")
+        tour = self._database.rows["event"][ONE].tour
+        if tour is not None and (holds := changes.get("hold")):
+            for buyer in sorted({row.buyer for row in holds.values() if _counts(row)}):
+                quantity = quantity_on_all_dates(self._database, buyer, holds)
+                if quantity > tour.seats_per_buyer_max:
+                    self._broken(f"over_limit: {buyer} has {quantity} on the dates of a tour: {tour}")
+        if "lease" in changes or "cursor" in changes:
+            self._time_is_given_back(changes)
+
+    def _time_is_given_back(self, changes: dict[str, dict[Any, Any]]) -> None:
+        """The first sign of life after an outage comes with the time for what ran at the last one."""
+        rows = self._database.rows
+        before, paused_at = self._database.last_sign(), rows["event"][ONE].paused_at
+        lease = changes.get("lease", {}).get(ONE, rows["lease"][ONE])
+        cursor = changes.get("cursor", {}).get(ONE, rows["cursor"][ONE])
+        now = max(lease.renewed_at, lease.given_until, cursor.batch_time)
+        lost_us = min(now, paused_at or now) - before - SIGN_US_MAX
+        if lost_us <= OUTAGE_SECONDS * SECOND:
+            return
+        ran = [no for no, row in rows["hold"].items() if row.state == "active" and row.expires_at > before]
+        facts = [row for row in changes.get("fact", {}).values() if row is not None]
+        given_us = sum(msgspec.json.decode(row.body)["lost_us"] for row in facts if row.kind == "outage")
+        if ran and not lost_us <= given_us <= lost_us + SIGN_US_MAX:
+            self._broken(f"nobody attended for more than {lost_us} µs, and holds {ran[:3]} got {given_us}")
 
     def _broken(self, story: str) -> None:
         self._world.note("law", story)
         self._world.broken.append(story)
+
+
+def _counts(row: HoldRow) -> bool:
+    return row.kind == "buyer" and row.state in ("active", "paid")
+
+
+def quantity_on_all_dates(database: Database, buyer: str, changed: dict[int, HoldRow]) -> int:
+    """What the buyer has on all events of the server, holds and orders; `changed`: the holds of this one that
+    a transaction is about to write."""
+    rows = [
+        row
+        for one in database.server.databases
+        for row in (one.rows["hold"] | (changed if one is database else {})).values()
+    ]
+    return sum([row.quantity for row in rows if row.buyer == buyer and _counts(row)])
 
 
 class OnTrim:
@@ -209,7 +252,7 @@ def truth_of(sale: OnSale) -> Truth:
         seats=[(seat, state, hold_id) for seat, (state, hold_id) in sorted(rows["seat"].items())],
         areas=[AreaRow(area, *row) for area, row in sorted(rows["area"].items())],
         holds=[
-            HoldRow(no, row.buyer, row.request_id, row.state, row.quantity)
+            HeldRow(no, row.buyer, row.request_id, row.state, row.quantity)
             for no, row in sorted(rows["hold"].items())
         ],
         hold_seats=sorted(rows["hold_seat"].items()),
@@ -227,7 +270,17 @@ def truth_of(sale: OnSale) -> Truth:
             ("released_some" if fact.kind == "released" and fact.body != "null" else fact.kind, fact.hold_id)
             for fact in rows["fact"].values()
         ],
+        tour=_tour_of(sale),
     )
+
+
+def _tour_of(sale: OnSale) -> TourSeen | None:
+    tour = sale.database.rows["event"][ONE].tour
+    if tour is None:
+        return None
+    buyers = sorted(sale.people.buyers)
+    counts = [(buyer, quantity_on_all_dates(sale.database, buyer, {})) for buyer in buyers]
+    return TourSeen(tour.seats_per_buyer_max, counts)
 
 
 def _batches(sale: OnSale) -> list[Batch]:
@@ -260,7 +313,8 @@ def _replay(sale: OnSale) -> list[str]:
     facts: Counter[int] = Counter()
     for batch in _batches(sale):
         wishes = wishes.by(memory.layout)
-        facts.update(decode_fact(row.input).fact for row in batch.rows if row.kind == "fact")
+        of_the_table = [row for row in batch.rows if row.kind == "fact" and row.outcome != "elsewhere"]
+        facts.update(decode_fact(row.input).fact for row in of_the_table)
         try:
             again = decide_again(memory, wishes, batch)
         except (AssertionError, KeyError) as error:
@@ -320,6 +374,8 @@ def counted(sale: OnSale) -> Counter[str]:
         counters[str(row.kind)] += row.kind != "request"
         counters["left"] += row.outcome == "left"
         counters["recategorised"] += row.outcome == "recategorised"
+        counters["elsewhere"] += row.outcome == "elsewhere"
+        counters["outage"] += row.outcome == "outage"
         counters["passed_over"] += row.kind == "offer" and '"passed_over":0' not in row.result
         if row.kind == "request":
             counters[str(row.outcome)] += 1
@@ -329,4 +385,6 @@ def counted(sale: OnSale) -> Counter[str]:
             counters["no_such_hold"] += row.result == NO_SUCH_HOLD
             counters["waiting_bound"] += '"reason":"waiting"' in row.result
             counters["unreadable"] += row.result == '{"reason":"unreadable"}'
+            counters["category_refused"] += row.outcome == "limit_reached" and '"category":' in row.result
+            counters["tour_refused"] += '"reason":"tour_limit"' in row.result
     return counters

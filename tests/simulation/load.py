@@ -22,6 +22,7 @@ def policy_of(event: EventRow) -> Policy:
         paused_at,
         offer_ttl_seconds=event.offer_ttl_seconds,
         limits=dict(event.limits),
+        tour=event.tour,
     )
 
 

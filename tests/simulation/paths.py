@@ -80,7 +80,13 @@ PATHS: dict[str, str] = {
     "recategorised": "seats and areas moved to other categories by operators",
     "plan_moved": "a batch whose requests were read by the plan before",
     "office_category_limited": "somebody tried to move what is of a limited category",
+    "outage": "outages after which holds got time back",
+    "unattended": "owners that found that nobody had attended for long",
     "mismatch": "standbys that loaded anew",
+    "category_refused": "refused, too many of one category for one buyer",
+    "tour_refused": "refused, too many for one buyer on the dates of a tour",
+    "elsewhere": "batches that knew what buyers have on other dates of a tour",
+    "tour_wait": "batches that waited for a batch of another date of their tour",
 }
 
 OPTIONAL = frozenset({"mismatch"})

@@ -40,6 +40,8 @@ class People:
         self.newcomer: Callable[[], None] = lambda: None
         """Starts one more allocator, if there are few."""
         self.clients: list[Client] = []
+        self.other_dates: list[People] = []
+        """Of a tour: the same buyers, elsewhere."""
         self.desks = 0
         self.requests = 0
         self.left: set[tuple[str, str]] = set()
@@ -81,10 +83,16 @@ class People:
             self.stream.add(b"r", random.choice((b"not json", b'["b","r",7]', b'["b\\u0001","r",{},"g"]')))
             return
         buyer = random.choice(self.buyers)
-        if (
-            sum([len(client.waiting) for client in self.clients[-100:] if client.buyer == buyer])
-            >= WAITING_MAX
-        ):
+        self._asks(buyer, gateway)
+        if self.other_dates and world.chance(0.4):  # in the same moment
+            there = random.choice(self.other_dates)
+            if (at := there.a_gateway()) is not None:
+                there._asks(buyer, at)
+
+    def _asks(self, buyer: str, gateway: Gateway) -> None:
+        """For something new, unless they wait for enough."""
+        waits = [len(client.waiting) for client in self.clients[-100:] if client.buyer == buyer]
+        if sum(waits) >= WAITING_MAX:
             return
         self.requests += 1
         request_id = f"r{self.requests}"
@@ -94,7 +102,7 @@ class People:
         if self.world.chance(0.3 if want.move is UNSET else 0.02):
             want = replace(want, waitlist=True)
         text = canonical_want(want)
-        world.note(buyer, f"asks {request_id} for {text.decode()} at {gateway.name}")
+        self.world.note(buyer, f"asks {request_id} for {text.decode()} at {gateway.name}")
         client.ask(request_id, text)
 
     def _repeat(self, other: Client, gateway: Gateway, *, other_content: bool) -> None:

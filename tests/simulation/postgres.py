@@ -1,4 +1,4 @@
-"""A virtual Postgres: one event's rows, row locks, READ COMMITTED transactions, backends that can be ended.
+"""A virtual Postgres: events' rows, row locks, READ COMMITTED transactions, backends that can be ended.
 
 A transaction's writes are its own until COMMIT; a row that another one changed is waited for and read
 again after the wait, as an UPDATE's WHERE is. Constraints hold whatever the statements do.
@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import errors as pg
 
+from store.lost_time import OUTAGE_SECONDS
 from store.plan import Plan
+from store.words import TourLimit
 from tests.simulation.world import SECOND, Host, Process, World
 
 Key = Any
-Locked = tuple[str, Key]
+Locked = tuple[int, str, Key]
+"""(event, table, key); a tour's buyers are of no event: 0"""
 IDLE_IN_TRANSACTION_SECONDS = 10.0
 NO_LIMIT_US = 1 << 62
 
@@ -31,6 +34,7 @@ class HoldRow(NamedTuple):
     expires_at: int
     extensions: int = 0
     kind: str = "buyer"
+    tour_id: int | None = None
 
 
 class WaitingRow(NamedTuple):
@@ -56,6 +60,7 @@ class EventRow(NamedTuple):
     extension_seconds: int = 120
     offer_ttl_seconds: int = 600
     limits: Mapping[str, int] = MappingProxyType({})
+    tour: TourLimit | None = None
 
 
 class CursorRow(NamedTuple):
@@ -71,6 +76,7 @@ class LeaseRow(NamedTuple):
     worker: str
     backend: int
     renewed_at: int
+    given_until: int = 0
 
 
 class FactRow(NamedTuple):
@@ -97,14 +103,31 @@ ONE = 1
 """The key of the one row of `event`, `cursor` and `lease`."""
 
 
-class Database:
-    """The server: rows as every new statement sees them, locks, backends and a clock of its own."""
+class Server:
+    """What all events of a Postgres share: locks, backends and a clock of its own."""
 
-    def __init__(self, world: World, plan: Plan, event: EventRow) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
-        self.plan = plan
         self.skew_us = 0
         self.away_until_us = 0
+        self.locks: dict[Locked, Session] = {}
+        self.waiting: dict[Locked, list[Session]] = {}
+        self.backends: dict[int, Session] = {}
+        self.last_backend = 0
+        self.databases: list[Database] = []
+        """Each event's."""
+
+
+class Database:
+    """One event on the server: its rows as every new statement sees them."""
+
+    def __init__(self, world: World, plan: Plan, event: EventRow, server: Server | None = None) -> None:
+        self.world = world
+        self.plan = plan
+        self.server = server = server or Server(world)
+        server.databases.append(self)
+        self.number = len(server.databases)
+        self.locks, self.waiting, self.backends = server.locks, server.waiting, server.backends
         self.rows: dict[str, dict[Key, Any]] = {
             "event": {ONE: event},
             "cursor": {ONE: CursorRow(0, None, 0, "0-0", world.now_us)},
@@ -124,10 +147,6 @@ class Database:
         }
         self.history: list[tuple[int, int, str, int | None, str]] = []
         """(seat, when, what it became, hold, by), in the order of COMMITs."""
-        self.locks: dict[Locked, Session] = {}
-        self.waiting: dict[Locked, list[Session]] = {}
-        self.backends: dict[int, Session] = {}
-        self.last_backend = 0
         self.last_fact = 0
         self.last_audit = 0
         self.on_commit: Callable[[Session], None] = lambda session: None
@@ -136,10 +155,10 @@ class Database:
 
     @property
     def away(self) -> bool:
-        return self.away_until_us > self.world.now_us
+        return self.server.away_until_us > self.world.now_us
 
     def clock(self) -> int:
-        return self.world.now_us + self.skew_us
+        return self.world.now_us + self.server.skew_us
 
     def next_fact(self) -> int:
         self.last_fact += 1
@@ -154,7 +173,7 @@ class Database:
 
     def restart(self, away_seconds: float) -> None:
         """Every backend ends; nothing uncommitted stays."""
-        self.away_until_us = self.world.now_us + int(away_seconds * SECOND)
+        self.server.away_until_us = self.world.now_us + int(away_seconds * SECOND)
         for session in list(self.backends.values()):
             session.end()
 
@@ -162,6 +181,24 @@ class Database:
         lease: LeaseRow = self.rows["lease"][ONE]
         stale = lease.renewed_at < self.clock() - int(lease_seconds * SECOND)
         return lease.owner is None or stale or lease.backend not in self.backends
+
+    def last_sign(self) -> int:
+        """LAST_SIGN."""
+        lease: LeaseRow = self.rows["lease"][ONE]
+        cursor: CursorRow = self.rows["cursor"][ONE]
+        return max(lease.renewed_at, lease.given_until, cursor.batch_time)
+
+    def out_since(self, at: int) -> int | None:
+        """Since when nobody attends to the event, if by `at` that is an outage."""
+        since = self.last_sign()
+        return since if since < at - OUTAGE_SECONDS * SECOND else None
+
+    def run_by(self) -> int:
+        """RUN_BY."""
+        paused_at = self.rows["event"][ONE].paused_at
+        at = self.clock() if paused_at is None else paused_at
+        since = self.out_since(at)
+        return int(at if since is None else since)
 
 
 class Session:
@@ -171,8 +208,8 @@ class Session:
         self.database = database
         self.process = process
         self.world = database.world
-        database.last_backend += 1
-        self.number = database.last_backend
+        database.server.last_backend += 1
+        self.number = database.server.last_backend
         self.alive = True
         self.cut = False
         """The client has lost it, whether or not the backend knows."""
@@ -225,7 +262,8 @@ class Session:
 
     def put(self, table: str, key: Key, value: Any) -> None:
         """Write a row that is locked; None deletes it."""
-        assert self.database.locks.get((table, key)) is self, "only a locked row is changed"
+        database = self.database
+        assert database.locks.get((database.number, table, key)) is self, "only a locked row is changed"
         mine = self.pending.get(table)
         if mine is None:
             self.pending[table] = {key: value}
@@ -242,7 +280,13 @@ class Session:
 
     def lock(self, table: str, key: Key, wait_seconds: float = 2.0) -> None:
         """The row is ours until the transaction ends. What was read of it before must be read again."""
-        full = (table, key)
+        self._lock((self.database.number, table, key), wait_seconds)
+
+    def lock_tour_buyer(self, tour_id: int, buyer: str) -> None:
+        """The one row that batches of different events want."""
+        self._lock((0, "tour_buyer", (tour_id, buyer)), 2.0)
+
+    def _lock(self, full: Locked, wait_seconds: float) -> None:
         locks = self.database.locks
         deadline_us = -1
         while (holder := locks.get(full)) is not self:
@@ -256,6 +300,7 @@ class Session:
 
     def _wait(self, full: Locked, holder: Session, deadline_us: int) -> None:
         self.world.counters["lock_wait"] += 1
+        self.world.counters["tour_wait"] += not full[0]
         ahead: Session | None = holder
         while ahead is not None and ahead.waits_for is not None:
             ahead = self.database.locks.get(ahead.waits_for)

@@ -5,28 +5,26 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-import msgspec
-
 from allocator.layout import Layout
 from store.plan import Area, Category, Plan, Seat, Section, number
-from store.words import EventState
+from store.words import TourLimit
 from tests.simulation import laws
 from tests.simulation.allocators import on_virtual_engines
-from tests.simulation.load import policy_of
-from tests.simulation.people import People
-from tests.simulation.postgres import ONE, Database, EventRow, FactRow
-from tests.simulation.stream import Message, Stream
-from tests.simulation.trouble import House, Trouble
-from tests.simulation.world import SECOND, Host, Process, World
+from tests.simulation.on_sale import OnSale
+from tests.simulation.postgres import ONE, EventRow, Server
+from tests.simulation.trouble import Trouble
+from tests.simulation.world import SECOND, World
 
 HEAL_SECONDS_MAX = 60.0
 STORY_STEPS = 30
 LIMITS = ((("Gold", 1),), (("Gold", 2), ("Silver", 3)), (("Gold", 0),), (("Silver", 2),))
+DATES = ("", "-II")
+"""What marks the processes of each date of a tour."""
 HEALING = "no more trouble from here on"
 _LOOKS = re.compile(
     r": (look|follow|renew|read|ask the ledger|last arrival|stream (read|info|below)|connect)"
@@ -101,8 +99,13 @@ def limits_of(seed: int, seats_per_buyer_max: int) -> dict[str, int]:
     return {category: min(most, seats_per_buyer_max) for category, most in LIMITS[seed // 3 % len(LIMITS)]}
 
 
-class OnSale:
-    """A house in a world, from its opening to the verdict."""
+def tour_of(seed: int) -> TourLimit | None:
+    """Every fifth event is one of two dates of a tour."""
+    return TourLimit(1, 2 + seed // 5 % 3) if seed % 5 == 2 else None
+
+
+class Run:
+    """A seed's on-sales in one world, from their opening to the verdict: one, or the dates of a tour."""
 
     def __init__(self, seed: int, steps: int, focus: Focus | None = None) -> None:
         self.world = world = World(seed)
@@ -112,101 +115,81 @@ class OnSale:
             world.rates.update(focus.rates)
         random = world.random
         self.layout = layout_of(random.randint(2, 5), random.randint(6, 8), random.randint(0, 2))
-        event = EventRow("open", None, random.choice((2, 5, 8)), random.choice((2, 4, 9)))
+        tour = tour_of(seed)
+        server = Server(world)
+        self.sales = [
+            OnSale(world, self.layout, self._terms(tour), server, mark)
+            for mark in (("",) if tour is None else DATES)
+        ]
+        for sale in self.sales:
+            sale.people.buyers = self.sales[0].people.buyers
+            sale.people.other_dates = [other.people for other in self.sales if other is not sale]
+        self.healed_steps = 0
+
+    def _terms(self, tour: TourLimit | None) -> EventRow:
+        random = self.world.random
+        event = EventRow("open", None, random.choice((2, 5, 8)), random.choice((2, 4, 9)), tour=tour)
         event = event._replace(
             extensions_max=random.choice((0, 1, 3)),
             extension_seconds=random.choice((1, 4)),
             offer_ttl_seconds=random.choice((1, 3, 6)),
         )
-        event = event._replace(limits=limits_of(seed, event.seats_per_buyer_max))
-        self.database = Database(world, self.layout.plan, event)
-        body = msgspec.json.encode(policy_of(event)).decode()
-        self.database.rows["fact"][self.database.next_fact()] = FactRow("policy", None, body)
-        self.stream = Stream(world)
-        self.stream.exists = False
-        self.people = People(world, self.database, self.stream, self.layout.plan)
-        self.house = House(world, self.database, self.stream, self.people)
-        self.healed_steps = 0
+        return event._replace(limits=limits_of(self.world.seed, event.seats_per_buyer_max))
 
     def run(self) -> list[str]:
         """The laws that were broken."""
         world, random = self.world, self.world.random
-        self.stream.fan_out = self._fan_out
-        self.database.on_commit = laws.OnCommit(self.database, world)
-        self.stream.on_trim = laws.OnTrim(self.database, world)
         batch_size_max = random.choice((2, 5, 16, 4096))
         look_seconds = random.choice((0.15, 0.4, 0.8))
-        engines = (world, self.database, self.stream, self.layout, batch_size_max, look_seconds)
         try:
-            with on_virtual_engines(*engines):
+            with on_virtual_engines(world, self.layout, batch_size_max, look_seconds):
                 self._open()
                 world.run(lambda: world.steps >= self.steps)
                 troubled = world.steps
                 self._heal()
                 self.healed_steps = world.steps - troubled
-                found = [*world.broken, *laws.demand(self)]
+                found = [*world.broken, *(law for sale in self.sales for law in self._demand(sale))]
                 world.calm = True
                 world.end()
         finally:
-            for gateway in self.house.gateways:
-                gateway.end()
-        self._count()
+            for sale in self.sales:
+                sale.end()
+        for sale in self.sales:
+            world.counters.update(laws.counted(sale))
         return found
 
+    @staticmethod
+    def _demand(sale: OnSale) -> list[str]:
+        return [f"date{sale.mark}: {law}" if sale.mark else law for law in laws.demand(sale)]
+
     def _open(self) -> None:
-        world, random, house = self.world, self.world.random, self.house
-        for _ in range(random.randint(2, 3)):
-            house.start_allocator()
-        for _ in range(random.randint(1, 2)):
-            house.start_gateway()
-        world.after(1.0, self.people.come)
-        Host(world, "operator").start("operator", self.people.operate)
-        Host(world, "waiters").start("waiters", self.people.wait_for_offers)
-        if random.random() < 0.5:
-            Host(world, "box office").start("box office", self.people.manage_seats)
+        for sale in self.sales:
+            sale.open()
+        houses = [sale.house for sale in self.sales]
         if self._focus is None:
-            Trouble(house)
+            Trouble(houses)
         else:
-            Trouble(house, self._focus.troubles, self._focus.pause_seconds)
+            Trouble(houses, self._focus.troubles, self._focus.pause_seconds)
 
     def _heal(self) -> None:
         """No more trouble; what was stopped goes on, what is dead is started, then all comes to rest."""
-        world, house = self.world, self.house
+        world = self.world
         world.calm = True
         world.note("everybody", HEALING)
-        self.database.away_until_us = self.stream.away_until_us = 0
-        self.database.poisoned.clear()
-        behind_us = self.database.rows["cursor"][ONE].batch_time - self.database.clock()
+        server = self.sales[0].database.server
+        server.away_until_us = 0
+        behind_us = max(
+            sale.database.rows["cursor"][ONE].batch_time - sale.database.clock() for sale in self.sales
+        )
         set_right_us = max(0, behind_us)
-        self.database.skew_us += set_right_us  # or every hold would wait for the clock
+        server.skew_us += set_right_us  # or every hold would wait for the clock
         for host in world.hosts:
             host.stopped_until_us = min(host.stopped_until_us, world.now_us)
-        if not any(not one.host.dead for one in house.gateways):
-            house.start_gateway()
-        while sum(not one.host.dead for one in house.allocators) < 2:
-            house.start_allocator()
-        for client in self.people.clients:
-            if client.gateway.host.dead:
-                client.gateway_died(client.gateway)
-        Host(world, "heal").start("heal", self._resume)
+        for sale in self.sales:
+            sale.heal()
         # a pause lasts as much longer as the clock is set forward in it, and gives holds that time back
         until_us = world.now_us + int(HEAL_SECONDS_MAX * SECOND) + set_right_us
         self._rest(until_us)
-
-    def _resume(self, process: Process) -> None:
-        """Opens the event again, also when a pause was on its way; and somebody who believes to own the
-        event though it does not learns it at its next batch. Whoever still waits goes home."""
-        while True:
-            self.stream.poke()
-            for wait_id in self.people.who_waits():
-                self.people.leave_list(process, wait_id)
-            for _ in range(8):
-                self._open_again(process)
-                process.sleep(1.0)
-
-    def _open_again(self, process: Process) -> None:
-        if self.database.rows["event"][ONE].state == "paused":
-            self.people.set_state(process, EventState.OPEN)
 
     def _rest(self, until_us: int) -> None:
         world = self.world
@@ -214,27 +197,20 @@ class OnSale:
             pause_us = world.now_us + SECOND // 2
             world.at(pause_us, lambda: None)
             world.run(partial(self._is, pause_us))
-            if not laws.restless(self):
+            if not any(laws.restless(sale) for sale in self.sales):
                 return
 
     def _is(self, when_us: int) -> bool:
         return self.world.now_us >= when_us
 
-    def _fan_out(self, messages: Sequence[Message]) -> None:
-        for gateway in self.house.gateways:
-            gateway.hear(messages)
-
-    def _count(self) -> None:
-        self.world.counters.update(laws.counted(self))
-
 
 def simulate(seed: int, steps: int = 1000, focus: Focus | None = None) -> Result:
     """Run one seed."""
     began = time.process_time()
-    sale = OnSale(seed, steps, focus)
-    broken = sale.run()
-    world = sale.world
-    result = Result(seed, min(world.steps, steps), sale.healed_steps, world.digest(), broken, world.counters)
+    run = Run(seed, steps, focus)
+    broken = run.run()
+    world = run.world
+    result = Result(seed, min(world.steps, steps), run.healed_steps, world.digest(), broken, world.counters)
     if broken:
         result.story = [
             f"{(when - world.trace[0][0]) / SECOND:9.4f} s  {who}: {what}" for when, who, what in world.trace

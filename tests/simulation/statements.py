@@ -14,7 +14,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from allocator import follow, lease
-from store import audit, blocks, events
+from store import audit, blocks, events, lost_time
 from store.terms import DECIDED_BY, TERMS
 from store.words import EventState
 from tests.simulation.holder_statements import HOLDERS, free_seats
@@ -67,18 +67,23 @@ def raise_epoch(session: Session, values: Sequence[Any]) -> Rows:
 def _take(session: Session, values: Sequence[Any]) -> Rows:
     owner, worker, _ = values
     session.lock("lease", ONE)
-    session.put("lease", ONE, LeaseRow(owner, worker, session.number, session.database.clock()))
+    now, row = session.database.clock(), session.get("lease", ONE)
+    session.put("lease", ONE, LeaseRow(owner, worker, session.number, now, row.given_until))
     session.world.counters["takeover"] += 1
     return []
 
 
 def _renew(session: Session, values: Sequence[Any]) -> Rows:
-    row: LeaseRow = session.get("lease", ONE)
-    if row.owner in values[1]:
+    database = session.database
+
+    def renews() -> bool:
+        return session.get("lease", ONE).owner in values[1] and database.out_since(database.clock()) is None
+
+    if renews():
         session.lock("lease", ONE)
-        row = session.get("lease", ONE)
-        if row.owner in values[1]:
-            session.put("lease", ONE, row._replace(renewed_at=session.database.clock()))
+        if renews():
+            session.put("lease", ONE, session.get("lease", ONE)._replace(renewed_at=database.clock()))
+            return [(ONE,)]
     return []
 
 
@@ -159,7 +164,8 @@ def _set_policy(session: Session, values: Mapping[str, Any]) -> Rows:
 
 def _read_policy(session: Session, _values: Any) -> Rows:
     policy = policy_of(session.get("event", ONE))
-    return [(policy.state, policy.paused_at, None, None, *(getattr(policy, term) for term in DECIDED_BY))]
+    tour = (None, None) if policy.tour is None else (policy.tour.id, policy.tour.seats_per_buyer_max)
+    return [(policy.state, policy.paused_at, *tour, *(getattr(policy, term) for term in DECIDED_BY))]
 
 
 def _read_categories(session: Session, _values: Any) -> Rows:
@@ -171,28 +177,58 @@ def _lock_cursor(session: Session, _values: Any) -> Rows:
     return [(1,)]
 
 
-def _paused_for(session: Session, _values: Any) -> Rows:
-    return [(session.database.clock() - session.get("event", ONE).paused_at,)]
-
-
-def _running_at_pause(session: Session) -> list[int]:
+def _paused_until(session: Session) -> int:
     paused_at = session.get("event", ONE).paused_at
-    running = session.database.rows["hold"].items()
-    return sorted(no for no, row in running if row.state == "active" and row.expires_at > paused_at)
+    return int(session.database.clock() if paused_at is None else paused_at)
 
 
-def _lock_holds(session: Session, _values: Any) -> Rows:
-    for hold_id in _running_at_pause(session):
+def _lock_event_shared(session: Session, _values: Any) -> Rows:
+    session.lock("event", ONE)
+    return [(1,)]
+
+
+def _read_outage(session: Session, _values: Any) -> Rows:
+    since = session.database.out_since(_paused_until(session))
+    return [] if since is None else [(since,)]
+
+
+def _read_pause(session: Session, _values: Any) -> Rows:
+    return [(session.get("event", ONE).paused_at,)]
+
+
+def _paused_for(session: Session, values: Mapping[str, Any]) -> Rows:
+    return [(session.database.clock() - values["since"],)]
+
+
+def _out_for(session: Session, values: Mapping[str, Any]) -> Rows:
+    return [(_paused_until(session) - values["since"],)]
+
+
+def _ran(session: Session, since: int) -> list[int]:
+    """With what this transaction did to them."""
+    rows = {no: session.get("hold", no) for no in session.database.rows["hold"]}
+    return sorted(no for no, row in rows.items() if row.state == "active" and row.expires_at > since)
+
+
+def _lock_holds(session: Session, values: Mapping[str, Any]) -> Rows:
+    for hold_id in _ran(session, values["since"]):
         session.lock("hold", hold_id, 5.0)
-    return []
+    return [(1,) for _ in _ran(session, values["since"])]
 
 
-def _extend_holds(session: Session, values: Sequence[Any]) -> Rows:
-    for hold_id in _running_at_pause(session):
+def _extend_holds(session: Session, values: Mapping[str, Any]) -> Rows:
+    for hold_id in _ran(session, values["since"]):
         session.lock("hold", hold_id, 5.0)
         row: HoldRow = session.get("hold", hold_id)
         if row.state == "active":
-            session.put("hold", hold_id, row._replace(expires_at=row.expires_at + values[0]))
+            session.put("hold", hold_id, row._replace(expires_at=row.expires_at + values["lost"]))
+    return []
+
+
+def _given_until_now(session: Session, _values: Any) -> Rows:
+    session.lock("lease", ONE)
+    now = session.database.clock()
+    session.put("lease", ONE, session.get("lease", ONE)._replace(given_until=now))
     return []
 
 
@@ -298,11 +334,16 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     events._SET_POLICY: ("set policy", _set_policy),
     events._READ_POLICY: ("read policy", _read_policy),
     events._READ_CATEGORIES: ("read categories", _read_categories),
-    events._LOCK_CURSOR: ("lock cursor", _lock_cursor),
-    events._PAUSED_FOR_US: ("paused for", _paused_for),
-    events._LOCK_HOLDS: ("lock holds", _lock_holds),
-    events._EXTEND_HOLDS: ("extend holds", _extend_holds),
-    events._INSERT_FACT: ("tell the allocator", _tell_allocator),
+    lost_time.LOCK_EVENT: ("lock event before a takeover", _lock_event_shared),
+    lost_time.LOCK_CURSOR: ("lock cursor", _lock_cursor),
+    lost_time.READ_OUTAGE: ("look for an outage", _read_outage),
+    lost_time.READ_PAUSE: ("look for the pause", _read_pause),
+    lost_time.PAUSED_US: ("paused for", _paused_for),
+    lost_time.OUT_US: ("out for", _out_for),
+    lost_time.LOCK_HOLDS: ("lock holds", _lock_holds),
+    lost_time.EXTEND_HOLDS: ("extend holds", _extend_holds),
+    lost_time.GIVEN_UNTIL_NOW: ("given until now", _given_until_now),
+    lost_time.INSERT_FACT: ("tell the allocator", _tell_allocator),
 }
 
 

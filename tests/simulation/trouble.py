@@ -19,8 +19,12 @@ ALLOCATORS_MAX = 4
 class House:
     """Everything there is: engines, allocators, gateways, people."""
 
-    def __init__(self, world: World, database: Database, stream: Stream, people: People) -> None:
+    def __init__(
+        self, world: World, database: Database, stream: Stream, people: People, mark: str = ""
+    ) -> None:
+        """`mark` tells the processes of one date of a tour from those of the others."""
         self.world = world
+        self.mark = mark
         self.database = database
         self.stream = stream
         self.people = people
@@ -36,7 +40,8 @@ class House:
 
     def start_allocator(self) -> Allocator:
         self._started += 1
-        allocator = Allocator(self.world, self.database, f"allocator {self._started}")
+        allocator = Allocator(self.world, self.database, self.stream, f"allocator {self._started}{self.mark}")
+        allocator.host.again = self.start_allocator
         self.allocators.append(allocator)
         return allocator
 
@@ -48,7 +53,8 @@ class House:
 
     def start_gateway(self) -> Gateway:
         self._started += 1
-        gateway = Gateway(self.world, self.database, self.stream, f"gateway{self._started}")
+        gateway = Gateway(self.world, self.database, self.stream, f"gateway{self._started}{self.mark}")
+        gateway.host.again = self.start_gateway
 
         def died() -> None:
             for client in self.people.clients:
@@ -62,9 +68,13 @@ class House:
 class Trouble:
     """Lets things go wrong until the world is calm."""
 
-    def __init__(self, house: House, only: Sequence[str] = (), pause_seconds: float | None = None) -> None:
-        self.house = house
-        self.world = world = house.world
+    def __init__(
+        self, houses: Sequence[House], only: Sequence[str] = (), pause_seconds: float | None = None
+    ) -> None:
+        self.houses = houses
+        self.house = houses[0]
+        """Where something goes wrong next."""
+        self.world = world = self.house.world
         random = world.random
         everything: list[Happening] = [
             self.kill_allocator,
@@ -84,6 +94,7 @@ class Trouble:
             self.double_an_entry,
             self.lose_fan_out,
             self.poison,
+            self.machine_sleeps,
         ]
         self._mix = random.sample(everything, random.randint(2, len(everything)))
         if only:
@@ -98,6 +109,7 @@ class Trouble:
     def _next(self) -> None:
         if self.world.calm:
             return
+        self.house = self.world.random.choice(self.houses)
         if self.house.begun:
             self.world.random.choice(self._mix)()
         self.world.after(self.world.random.expovariate(1.0 / self._pause_seconds), self._next)
@@ -107,7 +119,7 @@ class Trouble:
         world = self.world
         if world.calm or not self._at_step or world.random.random() > self._at_step:
             return
-        if not self.house.begun:
+        if not all(house.begun for house in self.houses):
             return
         if world.chance(0.5) or process.allocator is None:
             world.note(process.name, "is killed here")
@@ -122,18 +134,9 @@ class Trouble:
 
     def _again(self, host: Host) -> None:
         """Whoever runs such processes starts another one."""
-        if host.name.startswith("allocator"):
-            self.world.after(self.world.random.uniform(0.2, 4.0), self._start_allocator)
-        elif host.name.startswith("gateway"):
-            self.world.after(self.world.random.uniform(0.1, 2.0), self._start_gateway)
-
-    def _start_allocator(self) -> None:
-        if not self.world.calm:
-            self.house.start_allocator()
-
-    def _start_gateway(self) -> None:
-        if not self.world.calm:
-            self.house.start_gateway()
+        again = host.again
+        if again is not None:
+            self.world.after(self.world.random.uniform(0.1, 4.0), lambda: self.world.calm or again())
 
     def _stop(self, host: Host, seconds: float) -> None:
         self.world.counters["stopped"] += 1
@@ -250,7 +253,7 @@ class Trouble:
         self.house.database.restart(self.world.random.uniform(0.05, 0.5))
 
     def postgres_away(self) -> None:
-        seconds = self.world.random.uniform(0.5, 5.0)
+        seconds = self.world.random.choice((self.world.random.uniform(0.5, 5.0), 7.0, 12.0))
         self._said(f"takes Postgres away for {seconds:.1f} s")
         self.world.counters["postgres_away"] += 1
         self.house.database.restart(seconds)
@@ -259,7 +262,7 @@ class Trouble:
         jump = self.world.random.choice((-20.0, -1.0, 1.0, 10.0))
         self._said(f"moves Postgres' clock by {jump} s")
         self.world.counters["postgres_clock_jumped"] += 1
-        self.house.database.skew_us += int(jump * SECOND)
+        self.house.database.server.skew_us += int(jump * SECOND)
 
     def poison(self) -> None:
         """For a while, claims of one seat always fail."""
@@ -269,3 +272,13 @@ class Trouble:
         poisoned = self.house.database.poisoned
         poisoned.add(seat)
         self.world.after(self.world.random.uniform(0.5, 3.0), lambda: poisoned.discard(seat))
+
+    def machine_sleeps(self) -> None:
+        """Everything of ours stops and goes on later, with every connection as it was."""
+        seconds = self.world.random.choice((3.0, 8.0, 20.0))
+        self._said(f"sleeps for {seconds} s")
+        self.house.stream.lost_late = True
+        for host in self.world.hosts:
+            if not host.dead:
+                host.stop(seconds)
+                time_out_idle(host, self.house.database)

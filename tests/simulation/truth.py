@@ -97,11 +97,18 @@ class VirtualTruth:
         row: CursorRow = session.get("cursor", ONE)
         if (row.epoch, row.owner, row.batch_no) != (*self._owned, after_batch):
             return None
+        if not self.attended():
+            self._world.counters["unattended"] += 1
+            return None
         now = max(row.batch_time, self._database.clock())
         session.put(
             "cursor", ONE, row._replace(batch_no=after_batch + 1, arrival=str(arrival), batch_time=now)
         )
         return now
+
+    def attended(self) -> bool:
+        """Of FENCE: no outage has to be given back first."""
+        return self._database.out_since(self._database.clock()) is None
 
     def _lock_due(self, batch_time: int) -> None:
         """LOCK_DUE."""
@@ -125,8 +132,35 @@ class VirtualTruth:
         return facts
 
     def elsewhere(self, tour_id: int, buyers: Sequence[str]) -> dict[str, int]:
-        """No virtual event is a date of a tour."""
-        raise AssertionError("asked only for a date of a tour")
+        """LOCK_TOUR_BUYERS, READ_ELSEWHERE."""
+        session = self._session
+        try:
+            session.step(f"lock buyers of tour {tour_id}")
+            self.lock_tour_buyers(tour_id, self._asking(buyers))
+            session.step("read what they have on other dates")
+            return self._read_elsewhere(tour_id, self._asking(buyers))
+        except _MAY_RETRY as error:
+            raise ShortWrite(str(error)) from error
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+
+    def _asking(self, buyers: Sequence[str]) -> list[str]:
+        """ASKING, by name."""
+        waiting = self._database.rows["waiting"].values()
+        return sorted({*buyers, *(row.buyer for row in waiting if row.state == "waiting")})
+
+    def lock_tour_buyers(self, tour_id: int, buyers: Sequence[str]) -> None:
+        for buyer in buyers:
+            self._session.lock_tour_buyer(tour_id, buyer)
+
+    def _read_elsewhere(self, tour_id: int, buyers: Sequence[str]) -> dict[str, int]:
+        others = [one for one in self._database.server.databases if one is not self._database]
+        counts = dict.fromkeys(buyers, 0)
+        for other in others:
+            for row in other.rows["hold"].values():
+                if row.tour_id == tour_id and row.buyer in counts and row.state in ("active", "paid"):
+                    counts[row.buyer] += row.quantity
+        return {buyer: count for buyer, count in counts.items() if count}
 
     def write(self, batch_no: int, begun: Begun, arrival: Arrival, pieces: Iterator[Decided]) -> Decided:
         session = self._session
@@ -151,7 +185,7 @@ class VirtualTruth:
                     [(hold_id, hold, "expiry") for hold_id, hold in decided.expired]
                     + [(old.hold_id, old.hold, "buyer") for old in decided.moved]
                 )
-                expected += self._claim(decided.claims)
+                expected += self._claim(decided.claims, decided.tour_id)
                 expected += self._carry(decided.moved)
             for version, row in decided.plans:
                 expected.append((plan_counts(session, batch_no << 16 | row, version), 1, "plan"))
@@ -275,13 +309,13 @@ class VirtualTruth:
             self._move_areas([(area, -count) for _, area, count in places]),
         ]
 
-    def _claim(self, claims: Sequence[Claim]) -> list[Counted]:
+    def _claim(self, claims: Sequence[Claim], tour_id: int | None) -> list[Counted]:
         """CLAIM_HOLDS, CLAIM_SEATS, CLAIM_HOLD_SEATS, MOVE_AREAS, CLAIM_HOLD_AREAS."""
         if not claims:
             return []
         session = self._session
         for hold_id, hold, request_id in claims:
-            row = HoldRow(hold.buyer, request_id, "active", hold.quantity, hold.expires_at)
+            row = HoldRow(hold.buyer, request_id, "active", hold.quantity, hold.expires_at, tour_id=tour_id)
             session.insert("hold", hold_id, row)
         pairs = sorted((seat, claim.hold_id) for claim in claims for seat in claim.hold.seats)
         if any(seat in self._database.poisoned for seat, _ in pairs):

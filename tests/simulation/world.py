@@ -64,12 +64,12 @@ class World:
     def monotonic(self) -> float:
         return self.now_us / SECOND
 
-    def at(self, when_us: int, action: Callable[[], None]) -> None:
+    def at(self, when_us: int, action: Callable[[], object]) -> None:
         """Something that happens then, once."""
         self._order += 1
         heapq.heappush(self._queue, (when_us, self._order, action, 0))
 
-    def after(self, seconds: float, action: Callable[[], None]) -> None:
+    def after(self, seconds: float, action: Callable[[], object]) -> None:
         self.at(self.now_us + int(seconds * SECOND), action)
 
     def wake_at(self, when_us: int, process: Process) -> None:
@@ -127,6 +127,8 @@ class Host:
         self.stopped_until_us = 0
         self.processes: list[Process] = []
         self.on_kill: list[Callable[[], None]] = []
+        self.again: Callable[[], object] | None = None
+        """Starts another one like it."""
         world.hosts.append(self)
 
     @property

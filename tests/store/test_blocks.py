@@ -264,7 +264,7 @@ def test_each_statement_stands_alone_against_an_area_that_is_not_as_it_must_be(c
 def test_a_hold_that_an_operator_releases_frees_all_it_had(conn, event):
     hold(conn, event)
     hold(conn, event, hold_id=HOLD + 1, seats=(5,), places=3)
-    assert blocks.release_hold(conn, event, PLAN, HOLD, SAID) is HoldState.RELEASED
+    assert blocks.release_hold(conn, event, PLAN, HOLD, SAID).state is HoldState.RELEASED
     assert everything(conn) == {
         "hold": [("released",), ("active",)],
         "seats": [(5, "held", HOLD + 1)],
@@ -284,7 +284,7 @@ def test_releasing_again_gives_the_same_answer_and_changes_nothing(conn, event):
     hold(conn, event)
     blocks.release_hold(conn, event, PLAN, HOLD, SAID)
     before = all_of(conn)
-    assert blocks.release_hold(conn, event, PLAN, HOLD, SAID) is HoldState.RELEASED
+    assert blocks.release_hold(conn, event, PLAN, HOLD, SAID).state is HoldState.RELEASED
     assert all_of(conn) == before
 
 
@@ -294,7 +294,7 @@ def test_what_ran_out_is_told_and_an_order_or_no_hold_is_refused(conn, event):
     change(conn, holds.confirm, event, hold_id=HOLD + 1)
     conn.execute("UPDATE hold SET state = 'expired' WHERE hold_id = %s", (HOLD,))
     before = all_of(conn)
-    assert blocks.release_hold(conn, event, PLAN, HOLD, SAID) is HoldState.EXPIRED
+    assert blocks.release_hold(conn, event, PLAN, HOLD, SAID).state is HoldState.EXPIRED
     with pytest.raises(Conflicted) as refused:
         blocks.release_hold(conn, event, PLAN, HOLD + 1, SAID)
     assert refused.value.code == "hold_paid"

@@ -6,13 +6,13 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0009"
-down_revision = "0007"
+down_revision = "0008"
 branch_labels = None
 depends_on = None
 
 FACT_KINDS = (
     "kind IN ('paid', 'released', 'policy', 'blocked', 'unblocked', 'extended', 'left', 'sold', 'returned',"
-    " 'recategorised')"
+    " 'outage', 'recategorised')"
 )
 
 

@@ -93,8 +93,8 @@ MUTANTS: list[Mutant] = [
     lease(
         Kind.TAKEOVER,
         "renewing keeps only what is still owned",
-        "WHERE event_id = ANY (%s) AND owner = ANY (%s)",
-        "WHERE event_id = ANY (%s) AND (owner = ANY (%s) OR true)",
+        "lease.event_id = ANY (%s) AND lease.owner = ANY (%s)",
+        "lease.event_id = ANY (%s) AND (lease.owner = ANY (%s) OR true)",
         f"{LEASE}::test_renewing_what_is_owned_no_more_keeps_nothing",
     ),
     lease(

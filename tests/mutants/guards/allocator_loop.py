@@ -118,7 +118,7 @@ LOOPS = [
         "        if self.memory.policy.state is EventState.PAUSED:\n            self._wait_paused()\n"
         "            return\n",
         "",
-        f"{PAUSE}::test_requests_of_a_pause_wait_and_are_decided_in_their_order_when_it_ends",
+        f"{PAUSE}::test_who_waits_out_a_pause_is_read_once_and_not_turn_after_turn",
     ),
     loop(
         Kind.STREAM,

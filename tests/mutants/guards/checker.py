@@ -5,9 +5,11 @@ from __future__ import annotations
 from tests.mutants.mutant import In, Kind, Mutant
 
 CHECKER = "tests/checker/test_checker.py"
+TOUR = "tests/checker/test_checker_tour.py"
 answers = In("bench/checks/answers.py")
 order = In("bench/checks/order.py")
 tables = In("bench/checks/tables.py")
+tour = In("bench/checks/tour.py")
 walk = In("bench/checks/walk.py")
 
 MUTANTS: list[Mutant] = [
@@ -144,5 +146,40 @@ MUTANTS: list[Mutant] = [
         " or life.row.buyer != (row.buyer or life.row.buyer):\n",
         ":\n",
         f"{CHECKER}::test_somebody_elses_hold_cannot_have_been_moved",
+    ),
+    tour(
+        Kind.CHECKER,
+        "the checker sees what somebody had on all dates of a tour in the meantime",
+        "            if quantity > most:\n",
+        "            if False:\n",
+        f"{TOUR}::test_what_is_over_for_long_is_found_all_the_same",
+    ),
+    tour(
+        Kind.CHECKER,
+        "what a tour's buyer had counts from when it was surely committed",
+        "        since = times.get(life.row.batch_no + 1)\n",
+        "        since = times.get(life.row.batch_no)\n",
+        f"{TOUR}::test_seats_and_places_of_both_dates_count_from_the_batch_after_the_one_that_gave_them",
+    ),
+    tour(
+        Kind.CHECKER,
+        "what came free is nobody's on a tour any more",
+        "self.until is None or self.until > moment",
+        "True",
+        f"{TOUR}::test_one_after_the_other_is_not_both_together",
+    ),
+    tour(
+        Kind.CHECKER,
+        "places given back at a time nobody knows are nobody's guess",
+        "        elif life.ending in ENDS_BY_A_BATCH:",
+        "        else:",
+        f"{TOUR}::test_places_count_as_long_as_a_batch_says_that_the_hold_ran",
+    ),
+    tour(
+        Kind.CHECKER,
+        "what an operator sold is no tour's concern",
+        " or hold >= OPERATORS_HOLDS:",
+        ":",
+        f"{TOUR}::test_orders_that_an_operator_sold_count_for_no_limit",
     ),
 ]

@@ -28,6 +28,13 @@ MUTANTS: list[Mutant] = [
     ),
     holders(
         Kind.CHECKER,
+        "the checker counts the time that an outage gave",
+        '        elif row.outcome == "outage":\n',
+        '        elif row.outcome == "no such":\n',
+        f"{HOLDERS}::test_time_given_back_after_an_outage_explains_a_later_end",
+    ),
+    holders(
+        Kind.CHECKER,
         "the checker sees a hold told to have what it never had",
         "    if told not in course.contents:\n",
         "    if False:\n",

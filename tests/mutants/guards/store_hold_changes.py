@@ -15,7 +15,7 @@ parts = In("store/hold_parts.py")
 
 EXTENDING = (
     "   AND hold.buyer = %(buyer)s AND hold.state = 'active'\n"
-    "   AND hold.expires_at > coalesce(event.paused_at, clock_timestamp())\n   AND hold.extensions"
+    "   AND hold.expires_at > {RUN_BY}\n   AND hold.extensions"
 )
 NAMED = "AND hold.event_id = %(event)s AND hold.hold_id = %(hold)s\n" + EXTENDING
 KEEPING = (
@@ -42,14 +42,14 @@ MUTANTS: list[Mutant] = [
         Kind.EXPIRY,
         "a hold that ran out is not extended",
         EXTENDING,
-        EXTENDING.replace("   AND hold.expires_at > coalesce(event.paused_at, clock_timestamp())\n", ""),
+        EXTENDING.replace("   AND hold.expires_at > {RUN_BY}\n", ""),
         f"{EXTEND}::test_a_hold_that_ran_out_is_not_extended",
     ),
     holds(
         Kind.EXPIRY,
         "while paused a hold is extended by the moment of the pause",
         EXTENDING,
-        EXTENDING.replace("coalesce(event.paused_at, clock_timestamp())", "clock_timestamp()"),
+        EXTENDING.replace("{RUN_BY}", "clock_timestamp()"),
         f"{EXTEND}::test_while_paused_a_hold_that_ran_at_the_pause_is_extended",
     ),
     holds(

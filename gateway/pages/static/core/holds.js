@@ -10,7 +10,7 @@ import * as words from "./words.js";
  * @property {Record<number, number>} places by area number
  * @property {number} expires_at milliseconds by the server
  * @property {number} ttl_ms how long it was given for
- * @property {"active" | "paid" | "released" | "expired"} state
+ * @property {"active" | "paid" | "released" | "expired" | "refunded"} state
  * @property {"" | "confirm" | "release" | "extend" | "some"} wish sent, not yet answered
  * @property {any} [frame] that was sent for the wish
  * @property {boolean} [asked_again] for more time, from another end

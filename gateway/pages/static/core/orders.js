@@ -4,6 +4,7 @@
 import { costOf } from "./choice.js";
 import { spoken } from "./clock.js";
 import { endInWords, holdOf, placesOf, sizeOf } from "./holds.js";
+import { Lapsed } from "./lapsed.js";
 import { asGiven, seatLabel } from "./plan.js";
 import * as words from "./words.js";
 
@@ -21,6 +22,7 @@ export class Orders {
     this.holds = [];
     /** @type {string[]} holds that ended here, so that no late word brings them back */
     this.over = [];
+    this.lapsed = new Lapsed(this);
     /** @type {number | null} server time at which the sale was paused */
     this.paused_at = null;
     this.timer = 0;
@@ -176,12 +178,14 @@ export class Orders {
 
   /** A `hold` frame: an answer, or what happened to a hold elsewhere. */
   told(frame) {
-    const hold = this.find(frame.hold);
+    const hold = this.find(frame.hold) ?? this.lapsed.again(frame);
     if (!hold) return this.#ofElsewhere(frame);
-    if (frame.state !== "active") return this.became(frame.hold, frame.state);
     const before = { ...hold };
+    if (frame.state !== (frame.by ? hold.state : "active")) return this.became(frame.hold, frame.state, frame.by);
     this.#refresh(hold, frame);
+    if (frame.by) return this.#answered(hold, words.tookSomeBack(this.names(hold)));
     if (frame.ends_soon) return this.#endsSoon(hold);
+    if (frame.given_back_ms) this.sale.tell(words.timeBack(frame.given_back_ms / 1000));
     if (before.wish === "extend") return this.#moreTime(hold, before);
     if (before.wish === "some" && frame.seats) this.#answered(hold, words.gaveSomeBack(this.names(hold)));
     this.sale.touch();
@@ -231,15 +235,15 @@ export class Orders {
     this.sale.remember();
   }
 
-  /** @param {string} id @param {Hold["state"]} state */
-  became(id, state) {
+  /** @param {string} id @param {Hold["state"]} state @param {"operator"} [by] who ended it, if not this buyer or its time */
+  became(id, state, by) {
     const hold = this.find(id);
     if (!hold || (hold.state === state && !hold.wish)) return;
     hold.state = state;
     hold.wish = "";
     delete hold.frame;
     if (state !== "paid" && state !== "active") this.#end(hold);
-    const notice = endInWords(hold, state, this.names(hold));
+    const notice = by && state !== "paid" ? words.takenBack(this.names(hold)) : endInWords(hold, state, this.names(hold));
     this.sale.touch({ notice });
     if (notice) this.sale.say(`${notice.title} ${notice.text}`);
     this.sale.remember();
@@ -256,7 +260,7 @@ export class Orders {
       hold.extensions_left = 0;
       this.sale.tell(words.noMoreTime());
     }
-    if (code === "hold_expired") this.became(hold.id, "expired");
+    if (code === "hold_expired") this.became(this.lapsed.add(hold), "expired");
     return true;
   }
 
@@ -285,7 +289,7 @@ export class Orders {
     const next = this.active.filter(({ wish }) => wish !== "confirm").sort((a, b) => a.expires_at - b.expires_at)[0];
     if (!next) return;
     const left_s = this.left_ms(next) / 1000;
-    if (left_s <= 0) return this.became(next.id, "expired");
+    if (left_s <= 0) return this.became(this.lapsed.add(next), "expired");
     const passed = MILESTONES_S.find((mark) => left_s <= mark && left_s > mark - 2 && mark < this.told_s);
     if (!passed) return;
     this.told_s = passed;

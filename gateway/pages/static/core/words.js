@@ -162,6 +162,9 @@ export const gaveSomeBack = (names) => ({ tone: "info", title: "Given back in pa
 /** @param {number} left_s @returns {Notice} */
 export const extended = (left_s) => ({ tone: "good", title: "You have more time.", text: `${titled(spoken(left_s))} from now.` });
 
+/** After an outage. @param {number} lost_s @returns {Notice} */
+export const timeBack = (lost_s) => ({ tone: "good", title: "You have the time back.", text: `The sale stood still for ${spoken(lost_s)}. What you hold is yours that much longer.` });
+
 /** @returns {Notice} */
 export const noMoreTime = () => ({ tone: "warn", title: "There is no more time to add.", text: "Buy what you hold, or give it back." });
 
@@ -246,6 +249,16 @@ export const givenBack = (names) => ({
   title: "Given back.",
   text: `${listed(names)} can be bought by others again.`,
 });
+
+/** @param {string[]} names @returns {Notice} */
+export const takenBack = (names) => ({
+  tone: "warn",
+  title: `The organiser took ${listed(names)} back.`,
+  text: `${names.length === 1 ? "It is" : "They are"} not yours any more. You can choose again.`,
+});
+
+/** @param {string[]} names what is left @returns {Notice} */
+export const tookSomeBack = (names) => ({ tone: "warn", title: "The organiser took some of your order back.", text: `You still have ${listed(names)}.` });
 
 /** @param {string[]} names @returns {Notice} */
 export const expired = (names) => ({
