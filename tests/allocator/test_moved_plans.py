@@ -21,11 +21,10 @@ from allocator.replay import Finding, verify
 from allocator.truth import PostgresTruth
 from bench.checker import judge
 from bench.truth import read_truth
-from store import audit, events
+from store import events
 from store.database import connect
 from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
 from store.plan import encode
-from store.recategorise import recategorise
 from store.venues.rows import save_venue
 from store.wire import decode_delta, seats_channel
 from store.words import Arrival, Best, EventState, Policy, Recategorise, Want
@@ -377,14 +376,16 @@ def test_what_is_of_a_limited_category_contradicts_memory_when_it_is_moved():
 
 def test_a_limit_that_was_set_in_the_lobby_after_a_move_does_not_contradict_it(database_url, redis_url):
     """Memory that is loaded before either is taken in knows the limit already."""
-    with connect(database_url, "operator") as conn:
-        plan = plan_of()
+    plan = plan_of()
+    with psycopg.connect(database_url, autocommit=True) as conn:
         event = events.create_event(conn, SLUG, "Gala", save_venue(conn, "house", plan), plan)
         events.set_state(conn, SLUG, EventState.LOBBY)
-        recategorise(conn, SLUG, "Silver", ["A-1"], [], audit.said("Olga", "the pillar"))
+        owner = Owner(database_url, redis_url, event)
+        owner.settle_down()
+        owner.recategorise("Silver", "A-1")
         events.set_policy(conn, SLUG, limits={"Silver": 1})
-    owner = Owner(database_url, redis_url, event)
     try:
+        owner.reload()
         assert owner.memory.category_limits == {1: 1}
         owner.settle_down()
         assert (owner.memory.layout.version, owner.memory.layout.plan.seats[0].category) == (1, 1)
