@@ -6,7 +6,7 @@ against the rules as the policy facts before it say. Of a tour also what its tab
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,16 +43,18 @@ class _Limits:
         self._category_of_area = {area.guid: plan.categories[area.category].name for area in plan.areas}
         self._policy: dict[str, Any] = {}
         self._elsewhere: tuple[int, dict[str, int]] = (0, {})
-        self._holds: dict[str, tuple[str, Counter[tuple[str, str]]]] = {}
-        """Hold → its buyer, and how many of each (seat or area, guid)."""
+        self._buyer_of: dict[str, str] = {}
+        self._holds_of: defaultdict[str, dict[str, Counter[tuple[str, str]]]] = defaultdict(dict)
+        """Buyer → hold → how many of each (seat or area, guid)."""
 
     def take(self, row: LedgerRow) -> Iterator[Finding]:
         if row.outcome in GIVES:
             result = read_json(row.result)
-            self._holds.pop(result.get("moved", ""), None)
+            self._end(result.get("moved", ""))
             things = Counter({("seat", guid): 1 for guid in result["seats"]})
             things.update({("area", guid): count for guid, count in result["areas"].items()})
-            self._holds[result["hold"]] = (row.buyer, things)
+            self._buyer_of[result["hold"]] = row.buyer
+            self._holds_of[row.buyer][result["hold"]] = things
             yield from self._judge(row)
         elif row.kind != "request":
             self._note(row)
@@ -64,8 +66,8 @@ class _Limits:
             self._policy = body
         elif row.outcome == "elsewhere":
             self._elsewhere = (row.batch_no, body)
-        elif row.outcome in ("released", "returned") and body is not None and hold in self._holds:
-            things = self._holds[hold][1]
+        elif row.outcome in ("released", "returned") and body is not None and hold in self._buyer_of:
+            things = self._holds_of[self._buyer_of[hold]][hold]
             things.subtract([("seat", self._guids[seat]) for seat in body.get("seats", ())])
             things.subtract({("area", self._areas[area]): count for area, count in body.get("areas", ())})
         elif row.outcome == "recategorised":
@@ -73,13 +75,16 @@ class _Limits:
             self._category_of.update({self._guids[seat]: name for seat in body["seats"]})
             self._category_of_area.update({self._areas[area]: name for area in body["areas"]})
         elif row.outcome in ENDS_A_HOLD:
-            self._holds.pop(hold, None)
+            self._end(hold)
+
+    def _end(self, hold: str) -> None:
+        if (buyer := self._buyer_of.pop(hold, None)) is not None:
+            del self._holds_of[buyer][hold]
 
     def _judge(self, row: LedgerRow) -> Iterator[Finding]:
         has: Counter[tuple[str, str]] = Counter()
-        for buyer, things in self._holds.values():
-            if buyer == row.buyer:
-                has.update(things)
+        for things in self._holds_of[row.buyer].values():
+            has.update(things)
         quantity, most = has.total(), self._policy.get("seats_per_buyer_max")
         if most is not None and quantity > most:
             yield _over(row, f"{quantity} seats and places", most)
