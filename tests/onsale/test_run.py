@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,27 @@ def bare(front_door: Path, monkeypatch) -> Path:
     for lock in ("requirements.lock", "requirements-test.lock"):
         (front_door / lock).write_text("# nothing\n")
     return front_door
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with pip and nothing else."""
+    home = tmp_path_factory.mktemp("prepared") / ".venv"
+    venv.EnvBuilder(with_pip=True, symlinks=True).create(home)
+    return home
+
+
+@pytest.fixture
+def quickly(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Environments are copies of a prepared one: making each takes seconds."""
+
+    def create(builder: venv.EnvBuilder, home: Path) -> None:
+        assert builder.clear, "what an interrupted installation left is no part of the next"
+        assert builder.with_pip, "pip installs what the lock names"
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.copytree(prepared, home, symlinks=True)
+
+    monkeypatch.setattr(venv.EnvBuilder, "create", create)
 
 
 def test_alone_it_prints_what_there_is_and_installs_nothing(front_door):
@@ -89,6 +112,7 @@ def test_when_pip_fails_it_says_what_to_look_at_and_tries_again_next_time(bare):
     assert not list((bare / ".venv").glob("installed-*"))
 
 
+@pytest.mark.usefixtures("quickly")
 def test_it_installs_once_and_again_when_the_lock_changes(bare, capfd):
     python = bootstrap.installed_python(bare)
     assert "installing what requirements.lock names" in capfd.readouterr().err
@@ -104,6 +128,7 @@ def test_it_installs_once_and_again_when_the_lock_changes(bare, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.usefixtures("quickly")
 @pytest.mark.parametrize("left", ["nothing but a folder", "no pip", "a Python that is gone"])
 def test_an_interrupted_installation_is_made_again(bare, left):
     home = bare / ".venv"
