@@ -43,8 +43,9 @@ LOCK_WAIT_MS_MAX: Final = 1_000
 RETRY_SECONDS_MAX: Final = 0.1
 
 LOCK_CURSOR: Final = """
--- Before anything comes back on sale: while a batch is under way nothing that was taken off sale meanwhile
--- does. Else the batch could give it, and its ledger row would stand before the fact that took it off.
+-- Before anything comes back on sale, and before places go off: neither happens while a batch is under way.
+-- Else the batch could give what went off and came back meanwhile (places come back from anybody), and its
+-- ledger row would stand before the fact that took it off.
 SELECT 1 FROM event_cursor WHERE event_id = %(event)s FOR UPDATE
 """
 
@@ -199,7 +200,7 @@ def _turn(
     values |= {"seats": list(blocks.seats), "areas": [area for area, _ in blocks.areas]}
 
     def attempt() -> Audit:
-        if not blocked:
+        if blocks.areas or not blocked:
             conn.execute(LOCK_CURSOR, values)
         _refuse_seats(plan, conn.execute(LOCK_SEATS, values).fetchall(), blocks, was)
         _refuse_places(plan, conn.execute(LOCK_AREAS, values).fetchall(), blocks, kind)

@@ -196,6 +196,8 @@ def sell(
         standing = conn.execute(FIND_SALE, values).fetchone()
         if standing is not None:
             return _order(conn, event_id, plan, standing[0], HoldState.PAID, buyer, kind)
+        if wanted.areas:
+            conn.execute(blocks.LOCK_CURSOR, values)
         on_sale = _on_sale(conn, plan, wanted, values)
         if on_sale.seats or on_sale.areas:
             blocks.turn(conn, values, on_sale, FactKind.BLOCKED)

@@ -110,23 +110,18 @@ def test_an_owner_that_loaded_a_block_before_its_fact_counts_it_once(owner):
 # --- in the same moment ---
 
 
-@pytest.mark.parametrize(
-    ("guids", "places", "want"), [(("A-1",), 0, seats("A-1", "A-2")), ((), 18, standing(3))]
-)
-def test_a_block_between_the_decision_and_its_writing_wins_and_the_batch_is_decided_again(
-    owner, monkeypatch, guids, places, want
-):
-    before_it_is_written(monkeypatch, lambda: owner.block(*guids, places=places))
-    refused = "taken" if guids else "sold_out"
-    assert owner.outcomes(entry("ann", "r1", want), entry("bob", "r1", best(1))) == [refused, "held"]
+def test_a_block_between_the_decision_and_its_writing_wins_and_the_batch_is_decided_again(owner, monkeypatch):
+    before_it_is_written(monkeypatch, lambda: owner.block("A-1"))
+    asked = [entry("ann", "r1", seats("A-1", "A-2")), entry("bob", "r1", best(1))]
+    assert owner.outcomes(*asked) == ["taken", "held"]
     assert owner.loop.redone == 1
     outcomes = [row[4] for row in owner.ledger()]
-    assert outcomes[-3:] == ["blocked", refused, "held"]
+    assert outcomes[-3:] == ["blocked", "taken", "held"]
 
 
 def test_a_sale_between_the_decision_and_its_writing_wins_without_an_alert(owner, monkeypatch, caplog):
     """No constraint fires: a seat that the batch did not win is not put in a hold of its own."""
-    before_it_is_written(monkeypatch, lambda: owner.sell("a guest", "A-1", places=20))
+    before_it_is_written(monkeypatch, lambda: owner.sell("a guest", "A-1"))
     asked = [entry("ann", "r1", seats("A-1", "A-2")), entry("bob", "r1", seats("A-5"))]
     assert owner.outcomes(*asked) == ["taken", "held"]
     assert owner.loop.redone == 1
@@ -143,22 +138,38 @@ def test_what_goes_off_sale_during_a_batch_comes_back_after_it(owner, monkeypatc
         if sold:
             owner.take_back(orders[0])
         else:
-            owner.unblock("A-1", places=20)
+            owner.unblock("A-1")
 
     def off_sale_and_back() -> None:
         if sold:
-            orders.append(owner.sell("a guest", "A-1", places=20))
+            orders.append(owner.sell("a guest", "A-1"))
         else:
-            owner.block("A-1", places=20)
+            owner.block("A-1")
         with pytest.raises(Unavailable, match="Try again"):
             come_back()
 
     before_it_is_written(monkeypatch, off_sale_and_back)
-    asked = [entry("ann", "r1", seats("A-1")), entry("bob", "r1", standing(1))]
-    assert owner.outcomes(*asked) == ["taken", "sold_out"]
+    assert owner.outcomes(entry("ann", "r1", seats("A-1"))) == ["taken"]
     come_back()
-    asked = [entry("ann", "r2", seats("A-1")), entry("bob", "r2", standing(1))]
-    assert owner.outcomes(*asked) == ["held", "held"]
+    assert owner.outcomes(entry("ann", "r2", seats("A-1"))) == ["held"]
+
+
+@pytest.mark.parametrize("sold", [False, True])
+def test_places_go_off_sale_when_no_batch_is_under_way(owner, monkeypatch, sold):
+    """Else, of the last place, the batch could give what somebody gave back, and say so before the block."""
+    monkeypatch.setattr(blocks, "LOCK_WAIT_MS_MAX", 20)
+    owner.block(places=15)
+    assert owner.outcomes(entry("ann", "r1", standing(4))) == ["held"]
+
+    def the_last_goes_and_others_come_back() -> None:
+        with pytest.raises(Unavailable, match="Try again"):
+            owner.sell("a guest", places=1) if sold else owner.block(places=1)
+        owner.release("ann")
+
+    before_it_is_written(monkeypatch, the_last_goes_and_others_come_back)
+    assert owner.outcomes(entry("bob", "r1", standing(1))) == ["held"]
+    owner.settle_down()
+    assert owner.memory.areas_free == [4]
 
 
 def test_a_block_of_a_seat_that_is_being_claimed_waits_and_is_refused(owner):

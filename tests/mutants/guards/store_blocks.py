@@ -14,6 +14,7 @@ OTHERS = f"{BLOCKS}::test_seats_and_places_of_another_event_stay_as_they_are"
 REFUSED = (
     f"{BLOCKS}::test_a_seat_that_somebody_has_or_that_is_blocked_is_refused_by_name_and_nothing_is_changed"
 )
+PLACES_AFTER_THE_BATCH = f"{MOMENT}::test_places_go_off_sale_when_no_batch_is_under_way"
 AFTER_THE_BATCH = f"{MOMENT}::test_what_goes_off_sale_during_a_batch_comes_back_after_it"
 BY_NUMBER = f"{BLOCKS}::test_seats_are_locked_by_number_and_before_places"
 blocks = In("store/blocks.py")
@@ -168,9 +169,16 @@ STORE: list[Mutant] = [
     blocks(
         Kind.LOCK_ORDER,
         "nothing is put on sale again while a batch is under way",
-        "        if not blocked:\n            conn.execute(LOCK_CURSOR, values)\n",
-        "",
+        "        if blocks.areas or not blocked:\n",
+        "        if blocks.areas and blocked:\n",
         AFTER_THE_BATCH,
+    ),
+    blocks(
+        Kind.LOCK_ORDER,
+        "no places are blocked while a batch is under way",
+        "        if blocks.areas or not blocked:\n",
+        "        if not blocked:\n",
+        PLACES_AFTER_THE_BATCH,
     ),
     blocks(
         Kind.LOCK_ORDER,

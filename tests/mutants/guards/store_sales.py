@@ -63,9 +63,16 @@ STORE: list[Mutant] = [
     sales(
         Kind.LOCK_ORDER,
         "no order is taken back while a batch is under way",
-        "        conn.execute(blocks.LOCK_CURSOR, values)\n",
-        "",
+        "    def attempt() -> Order:\n        conn.execute(blocks.LOCK_CURSOR, values)\n",
+        "    def attempt() -> Order:\n",
         "tests/allocator/test_blocks.py::test_what_goes_off_sale_during_a_batch_comes_back_after_it",
+    ),
+    sales(
+        Kind.LOCK_ORDER,
+        "no places are sold by hand while a batch is under way",
+        "        if wanted.areas:\n            conn.execute(blocks.LOCK_CURSOR, values)\n",
+        "",
+        "tests/allocator/test_blocks.py::test_places_go_off_sale_when_no_batch_is_under_way",
     ),
     sales(
         Kind.CONDITION,
