@@ -6,8 +6,9 @@ transaction of conditional writes that leaves the fact the allocator must consum
 when buyers stopped or began to get these seats), the seats' history and a row of `audit`. Whoever
 calls these pokes the stream afterwards, so the allocator wakes.
 
-Lock order, as for all writers: the hold, seats by number, areas by number. The fact is inserted while they
-are locked, so facts about one seat or area have ids in the order in which the changes were made.
+Lock order, as for all writers: the cursor (where anything comes back on sale or places go off), the hold,
+seats by number, areas by number. The fact is inserted while they are locked, so facts about one seat or area
+have ids in the order in which the changes were made.
 """
 
 from __future__ import annotations

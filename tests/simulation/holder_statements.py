@@ -64,16 +64,23 @@ def _extend(session: Session, values: Mapping[str, Any]) -> Rows:
         )
         return row if good else None
 
-    if may() is None:
-        return []
-    session.lock("hold", values["hold"], 1.0)
-    row = may()
+    row = _locked_hold(session, values, may)
     if row is None:
         return []
     by_us = event.extension_seconds * values["times"] * 1_000_000
     later = row._replace(extensions=row.extensions + 1, expires_at=row.expires_at + by_us)
     session.put("hold", values["hold"], later)
     return [(by_us,)]
+
+
+def _locked_hold(
+    session: Session, values: Mapping[str, Any], may: Callable[[], HoldRow | None]
+) -> HoldRow | None:
+    """As an UPDATE: the row is looked at, and after the wait for its lock once more."""
+    if may() is None:
+        return None
+    session.lock("hold", values["hold"], 1.0)
+    return may()
 
 
 def _read_hold_now(session: Session, values: Mapping[str, Any]) -> Rows:
@@ -98,10 +105,7 @@ def _keep_fewer(session: Session, values: Mapping[str, Any]) -> Rows:
         )
         return row if good else None
 
-    if may() is None:
-        return []
-    session.lock("hold", values["hold"], 1.0)
-    row = may()
+    row = _locked_hold(session, values, may)
     if row is None:
         return []
     session.put("hold", values["hold"], row._replace(quantity=row.quantity - values["count"]))
