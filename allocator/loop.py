@@ -22,7 +22,7 @@ from allocator.offering import OffersFirst
 from allocator.ports import Cursor, Truth
 from allocator.readahead import ReadAhead
 from allocator.wishes import Wish, Wishes
-from store.errors import OutcomeUnknown, ShortWrite, StreamUnavailable, Unavailable
+from store.errors import Fenced, OutcomeUnknown, ShortWrite, StreamUnavailable, Unavailable
 from store.stream.port import BEGINNING, Arrivals, RawEntry
 from store.words import BATCH_SIZE_MAX, Arrival, EventState, FactKind, Policy
 
@@ -251,10 +251,18 @@ class BatchLoop:
                 self.redone += 1
                 log.warning("%s: batch of %d decided again: %s", self._event, len(asks), short)
                 if tried:
-                    self.memory, self.cursor = self._truth.load()
+                    self._load_again()
                     # it reflects facts that are consumed later and then change nothing: nobody would say so
                     self._changes.append(reload_seats(self._event))
         return self._halves(asks, arrival) if len(asks) > 1 else self._alone(asks, arrival)
+
+    def _load_again(self) -> None:
+        """Memory from Postgres; `Fenced` when a COMMIT given up for lost came true late, as the fence says of
+        it: its requests were not known as decided when this batch's were told apart."""
+        memory, cursor = self._truth.load()
+        if cursor.batch_no != self.cursor.batch_no:
+            raise Fenced
+        self.memory, self.cursor = memory, cursor
 
     def _halves(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:
         middle = len(asks) // 2

@@ -300,6 +300,37 @@ def test_a_connection_lost_inside_a_batch_leaves_nothing_and_the_next_owner_deci
     heir.close()
 
 
+def test_a_commit_given_up_for_lost_that_comes_late_is_not_decided_again(owner, redis_url, monkeypatch):
+    """Its backend could not be ended in time, and memory was loaded after it: its requests are known to be
+    decided by whoever begins anew, not by the batch under way."""
+    begin, late = PostgresTruth.begin, []
+
+    def lose(truth: PostgresTruth) -> None:
+        late.append(truth._conn)
+        truth._conn = psycopg.connect(owner.database_url)
+        raise OutcomeUnknown
+
+    def begin_again(truth: PostgresTruth, after_batch: int, arrival: Arrival) -> Begun:
+        if late and not late[0].closed:
+            late[0].commit()
+            late[0].close()
+            raise ShortWrite("as when Postgres sees a deadlock")
+        return begin(truth, after_batch, arrival)
+
+    owner.append([entry("ann", "r1", seats("A-1"))])
+    with monkeypatch.context() as patched:
+        patched.setattr(PostgresTruth, "commit", lose)
+        patched.setattr(PostgresTruth, "committed", lambda truth, batch_no: False)
+        patched.setattr(PostgresTruth, "begin", begin_again)
+        with pytest.raises(Fenced):
+            owner.loop.turn()
+    owner.close()
+    heir = Owner(owner.database_url, redis_url, owner.event_id)
+    heir.loop.turn()
+    assert requests(heir) == [("ann", "held")]
+    heir.close()
+
+
 def test_an_owner_plans_without_looking_at_the_size_of_a_batch_on_every_connection(owner):
     """What `test_hot_statements` looks at are those plans."""
     setting = "SHOW plan_cache_mode"

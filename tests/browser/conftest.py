@@ -62,11 +62,10 @@ class Profile:
     must be put back between tests.
     """
 
-    def __init__(self, browser: Browser) -> None:
+    def __init__(self, browser: Browser, url: str) -> None:
         self.context = browser.new_context(**_SETTINGS)
         self._stays = self.context.new_page()
-        with Running(FakeGateway()) as served:
-            self._stays.goto(served.url + "/v1/events")
+        self._stays.goto(url + "/v1/events")
         self._devtools = self.context.new_cdp_session(self._stays)
 
     def rinse(self, urls: Iterable[str]) -> None:
@@ -82,8 +81,15 @@ class Profile:
 
 
 @pytest.fixture(scope="package")
-def profile(browser: Browser) -> Profile:
-    return Profile(browser)
+def door() -> Iterator[Running]:
+    """One address for the gateways of all tests: a browser loads the files of the pages once."""
+    with Running(FakeGateway()) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def profile(browser: Browser, door: Running) -> Profile:
+    return Profile(browser, door.url)
 
 
 @pytest.fixture
@@ -92,9 +98,9 @@ def fake() -> FakeGateway:
 
 
 @pytest.fixture
-def url(fake: FakeGateway) -> Iterator[str]:
-    with Running(fake) as running:
-        yield running.url
+def url(fake: FakeGateway, door: Running) -> str:
+    door.serve(fake)
+    return door.url
 
 
 @dataclass

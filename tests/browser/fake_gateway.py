@@ -24,6 +24,7 @@ from typing import Any
 import msgspec
 import uvicorn
 from fastapi import FastAPI, Response, WebSocket, WebSocketDisconnect
+from starlette.types import Receive, Scope, Send
 
 from allocator.decide import Ask, decide
 from allocator.layout import Layout
@@ -437,14 +438,25 @@ class Running:
     """The application behind a real port of this machine, in a thread of its own."""
 
     def __init__(self, fake: FakeGateway) -> None:
-        self.fake = fake
+        self.serve(fake)
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
         config = uvicorn.Config(
-            build(fake), log_level="error", ws="websockets-sansio", timeout_graceful_shutdown=2
+            self._answer,
+            interface="asgi3",
+            log_level="error",
+            ws="websockets-sansio",
+            timeout_graceful_shutdown=2,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._listening],), daemon=True)
+
+    def serve(self, fake: FakeGateway) -> None:
+        """From now on this one answers, at the same address: what browsers keep of the pages stays good."""
+        self._application = build(fake)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._application(scope, receive, send)
 
     def __enter__(self) -> Running:
         self._thread.start()

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.fake_gateway import FakeGateway, Running
 from tests.browser.test_served import RESULT, SAYS_RESULT, generator
 
 pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def url(fake: FakeGateway) -> Iterator[str]:
+    """Of a gateway of its own: a stampede begins and ends with one."""
+    with Running(fake) as running:
+        yield running.url
 
 
 def test_both_rounds_stand_side_by_side(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -305,7 +305,7 @@ class People:
         """Blocks and unblocks seats and places and takes holds away, by the real functions."""
         random = self.world.random
         longest = random.choice((0.1, 0.5, 3.0))
-        moves = self.world.seed % 3 == 1
+        moves = self.world.seed % 4 == 1
         while not self.world.calm:
             process.sleep(random.uniform(0.01, longest))
             if self.world.chance(0.1):  # somebody loads memory between the change and its batch

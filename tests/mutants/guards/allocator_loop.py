@@ -36,6 +36,13 @@ LOOPS = [
         f"{FAULTS}::test_law_1_fires_as_an_alert_and_only_the_request_it_is_about_is_invalid",
     ),
     loop(
+        Kind.FENCE,
+        "memory loaded after a COMMIT that came late is not decided on with the keys of before",
+        "        if cursor.batch_no != self.cursor.batch_no:\n            raise Fenced\n",
+        "",
+        f"{FAULTS}::test_a_commit_given_up_for_lost_that_comes_late_is_not_decided_again",
+    ),
+    loop(
         Kind.OVERLAY,
         "a batch becomes memory only when its COMMIT is known",
         "        self._commit(batch_no, overlay)\n        overlay.keep(batch_no, begun.batch_time)\n",
