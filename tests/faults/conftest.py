@@ -1,4 +1,4 @@
-"""One stage for all tests of faults of a worker; a test that breaks something heals it before it ends."""
+"""One stage for the tests of faults that a worker runs in one go; who breaks something mends it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.faults.stage import Sale, Stage
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stage() -> Iterator[Stage]:
     with Stage() as made:
         yield made

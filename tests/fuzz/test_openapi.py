@@ -26,26 +26,13 @@ from tests.profiles import LONG
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 EXAMPLES = 300 if LONG else 5
-HISTORIES = 100 if LONG else 3
+"""Of each call made up at random, and of histories of calls that follow from each other."""
 
 
 @pytest.fixture
 def no_real_stampede(monkeypatch):
     """A stampede is a program of its own; here it is one that ends at once."""
     monkeypatch.setattr(demo, "command", lambda wish, url: [sys.executable, "-c", ""])
-
-
-def schemathesis(port: int, *options: str) -> None:
-    keys = {"BUYER_TOKEN": token("ann"), "OPERATOR_KEY": OPERATOR_KEY}
-    program = Path(sys.executable).with_name("schemathesis")
-    done = subprocess.run(
-        [program, "--config-file", CONFIG, "run", f"http://127.0.0.1:{port}/openapi.json", *options],
-        env={**os.environ, **keys, "PYTHONPATH": str(REPOSITORY)},
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.fixture
@@ -61,14 +48,18 @@ def port(engine_urls, no_real_stampede):
 
 
 def test_every_call_is_answered_as_it_is_described(port):
-    """The edges of every parameter and body, one after the other."""
-    schemathesis(port, "--phases", "examples,coverage")
-
-
-def test_calls_made_up_at_random_are_answered_as_described(port):
-    schemathesis(port, "--phases", "fuzzing", "--max-examples", str(EXAMPLES))
-
-
-def test_calls_that_follow_from_each_other_are_answered_as_described(port):
-    """What one call made or took away is there, or gone, for the next."""
-    schemathesis(port, "--phases", "stateful", "--max-examples", str(HISTORIES))
+    """The edges of every parameter and body, one after the other; calls made up at random; and calls that
+    follow from each other: what one made or took away is there, or gone, for the next."""
+    keys = {"BUYER_TOKEN": token("ann"), "OPERATOR_KEY": OPERATOR_KEY}
+    program = Path(sys.executable).with_name("schemathesis")
+    description = f"http://127.0.0.1:{port}/openapi.json"
+    done = subprocess.run(
+        [program, "--config-file", CONFIG, "run", description, "--max-examples", str(EXAMPLES)],
+        env={**os.environ, **keys, "PYTHONPATH": str(REPOSITORY)},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for phase in ("Coverage", "Fuzzing", "Stateful"):
+        assert f"✅ {phase}" in done.stdout, done.stdout

@@ -104,9 +104,10 @@ def test_on_musl_it_says_which_images_work(monkeypatch):
         bootstrap.require_platform()
 
 
-def test_when_pip_fails_it_says_what_to_look_at_and_tries_again_next_time(bare):
+def test_when_pip_fails_it_says_what_to_look_at_and_tries_again_next_time(bare, prepared):
     (bare / "requirements.lock").write_text(f"onsale-is-on-no-index==1 --hash=sha256:{'0' * 64}\n")
-    done = run(bare, "doctor")
+    copy = f"lambda builder, home: shutil.copytree({str(prepared)!r}, home, symlinks=True)"
+    done = run(bare, "doctor", before=f"import shutil, venv; venv.EnvBuilder.create = {copy}")
     assert done.returncode == 2
     assert "Is the network up" in done.stderr
     assert not list((bare / ".venv").glob("installed-*"))
