@@ -24,7 +24,7 @@ log = logging.getLogger("onsale.allocator")
 
 DISCOVER_SECONDS = 0.3
 EVENTS_MAX = 200
-"""Most events one process works for; more are left to other workers, and said so."""
+"""Most events an allocator works for, those that were made first; that more are on sale is an alert."""
 
 ON_SALE = """
 -- A draft from a minute before it opens by itself.
@@ -79,9 +79,18 @@ def _attend(
     stop: threading.Event,
 ) -> None:
     """Find events, start their workers, renew what they own. Ends with `stop` or an error."""
+    too_many = False
     while not stop.wait(DISCOVER_SECONDS):
-        on_sale = dict(conn.execute(ON_SALE, (EVENTS_MAX,)).fetchall())
+        found = conn.execute(ON_SALE, (EVENTS_MAX + 1,)).fetchall()
         conn.commit()
+        on_sale = dict(found[:EVENTS_MAX])
+        if len(found) > EVENTS_MAX and not too_many:
+            log.error(
+                "ALERT: more than %d events are on sale at once: nobody decides %s and those made after it"
+                " until others are closed",
+                *(EVENTS_MAX, found[-1][1]),
+            )
+        too_many = len(found) > EVENTS_MAX
         for event_id, slug in on_sale.items():
             if event_id not in workers:
                 workers[event_id] = EventWorker(urls.database_url, urls.redis_url, event_id, slug, name)

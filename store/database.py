@@ -11,9 +11,11 @@ LOCK_TIMEOUT_MS = 2_000
 STATEMENT_TIMEOUT_MS = 30_000
 IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000
 
+ENDS_IDLE = f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS}"
+"""Who stops in the middle of a transaction (a suspended machine, a network gone) loses it, and the locks that
+batches wait for. For every connection that may change a sale."""
 OPTIONS = (
-    f"-c lock_timeout={LOCK_TIMEOUT_MS} -c statement_timeout={STATEMENT_TIMEOUT_MS} "
-    f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_TIMEOUT_MS} "
+    f"-c lock_timeout={LOCK_TIMEOUT_MS} -c statement_timeout={STATEMENT_TIMEOUT_MS} {ENDS_IDLE} "
     "-c default_transaction_isolation=read\\ committed"
 )
 

@@ -16,6 +16,7 @@ import psycopg
 from msgspec import Struct
 from psycopg_pool import AsyncConnectionPool
 
+from store.database import ENDS_IDLE
 from store.errors import NotFound
 from store.prices import PlanMove, PriceTerms
 from store.wire import decision_frame
@@ -133,7 +134,12 @@ def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
 
     return AsyncConnectionPool(
         url,
-        kwargs={"autocommit": True, "application_name": "onsale gateway", "connect_timeout": 3},
+        kwargs={
+            "autocommit": True,
+            "application_name": "onsale gateway",
+            "connect_timeout": 3,
+            "options": ENDS_IDLE,
+        },
         min_size=size_min,
         max_size=size_max,
         max_waiting=WAITING_MAX,

@@ -18,6 +18,7 @@ from msgspec import Struct
 from gateway.problems import Busy, TooLarge, Unauthorized
 from gateway.settings import Settings
 from store.blocks import Released
+from store.database import ENDS_IDLE
 from store.errors import BadRequest, Unavailable
 from store.sales import Order
 from store.stream.wake import tell_holder, wake
@@ -120,6 +121,7 @@ async def in_database(request: Request, work: Callable[[psycopg.Connection[Any]]
                 connect_timeout=CONNECT_SECONDS_MAX,
                 prepare_threshold=None,
                 application_name="onsale operator",
+                options=ENDS_IDLE,
             ) as conn:
                 return work(conn)
         except psycopg.OperationalError as error:

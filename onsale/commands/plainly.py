@@ -16,6 +16,7 @@ from rich.console import Console, RenderableType
 from onsale.engines import attach_or_start
 from onsale.errors import OnsaleError as FrontDoorError
 from store import migrate
+from store.database import ENDS_IDLE
 from store.errors import OnsaleError, Refused
 from store.settings import EngineUrls
 
@@ -25,7 +26,7 @@ def with_engines(data_dir: Path | None) -> Iterator[tuple[psycopg.Connection, En
     """An autocommit connection to the migrated database, and where the engines are."""
     with attach_or_start(data_dir) as urls:
         migrate.upgrade(urls.database_url)
-        with psycopg.connect(urls.database_url, autocommit=True) as conn:
+        with psycopg.connect(urls.database_url, autocommit=True, options=ENDS_IDLE) as conn:
             yield conn, urls
 
 

@@ -25,6 +25,8 @@ from store.words import Arrival
 BLOCK_MS_MAX = 2000
 """Longest blocking read; below the socket timeout of `connect`."""
 SOCKET_TIMEOUT_SECONDS = 5.0
+SYNC_MS_MAX = 2000
+"""Longest wait for replicas' disks; below the socket timeout too."""
 
 APPEND = """
 -- Appends every entry or, where the stream is missing, none. One call is one group commit: the
@@ -105,36 +107,43 @@ class RedisIntake:
     """`Intake` on an asyncio client. With replicas, `accepted` also waits for their disks."""
 
     def __init__(self, client: redis.asyncio.Redis, event: str, *, replicas: int = 0) -> None:
-        self._client = client
-        self._execute: Any = client.execute_command  # redis-py leaves it untyped
+        self._client: Any = client  # redis-py leaves much of it untyped
         self._key = stream_key(event)
         self._replicas = replicas
         self._digest = ""
 
     async def append(self, entries: Sequence[bytes]) -> list[Arrival]:
         try:
-            try:
-                reply = await self._append(entries)
-            except ResponseError as error:
-                if _is_refusal(error):
-                    raise StreamUnavailable from error
-                raise
-            if self._replicas:
-                _, synced = await self._execute("WAITAOF", 1, self._replicas, 2000)
-                if synced < self._replicas:
-                    raise OutcomeUnknown
+            return _arrivals(await self._append(entries))
+        except ResponseError as error:
+            if _is_refusal(error):
+                raise StreamUnavailable from error
+            raise
         except _LOST as error:
             raise OutcomeUnknown from error
-        return _arrivals(reply)
 
     async def _append(self, entries: Sequence[bytes]) -> Any:
         try:
             if not self._digest:
                 raise NoScriptError
-            return await self._client.evalsha(self._digest, 1, self._key, *entries)
+            return await self._run(entries)
         except NoScriptError:  # first use, or the server restarted: nothing ran yet
             self._digest = await self._client.script_load(APPEND)
+            return await self._run(entries)
+
+    async def _run(self, entries: Sequence[bytes]) -> Any:
+        if not self._replicas:
             return await self._client.evalsha(self._digest, 1, self._key, *entries)
+        both = self._client.pipeline(transaction=False)  # WAITAOF answers for its own connection's writes
+        both.evalsha(self._digest, 1, self._key, *entries)
+        both.execute_command("WAITAOF", 1, self._replicas, SYNC_MS_MAX)
+        reply, synced = await both.execute(raise_on_error=False)
+        for answer in (reply, synced):
+            if isinstance(answer, Exception):
+                raise answer
+        if synced[1] < self._replicas:
+            raise OutcomeUnknown
+        return reply
 
     async def create(self, above: Arrival) -> None:
         try:

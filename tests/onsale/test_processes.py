@@ -31,7 +31,9 @@ def test_a_throwaway_stack_is_ready_named_and_gone_afterwards(rig):
         pids = [stack.pid(name) for name in stack.processes]
         assert len(set(pids)) == 3
         data_dir = stack.engines.data_dir.path
-        assert "allocator allocator-1" in (data_dir / "logs" / "allocator-1.log").read_text()
+        log = data_dir / "logs" / "allocator-1.log"
+        while "allocator allocator-1" not in log.read_text():
+            assert stack.processes["allocator-1"].alive
     assert not any(map(psutil.pid_exists, pids))
     assert not data_dir.parent.exists()
 

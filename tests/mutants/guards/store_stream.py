@@ -38,10 +38,10 @@ MUTANTS: list[Mutant] = [
     stream(
         Kind.STREAM,
         "a gateway's append whose reply is lost is unknown and not sent again",
-        "        except _LOST as error:\n            raise OutcomeUnknown from error\n"
-        "        return _arrivals(reply)",
-        "        except _LOST:\n            reply = await self._append(entries)\n"
-        "        return _arrivals(reply)",
+        "        except _LOST as error:\n            raise OutcomeUnknown from error\n\n"
+        "    async def _append",
+        "        except _LOST:\n            return _arrivals(await self._append(entries))\n\n"
+        "    async def _append",
         LOST_ONCE,
     ),
     stream(
@@ -61,7 +61,7 @@ MUTANTS: list[Mutant] = [
     stream(
         Kind.STREAM,
         "accepted waits for the replicas' disks",
-        "                if synced < self._replicas:\n                    raise OutcomeUnknown\n",
+        "        if synced[1] < self._replicas:\n            raise OutcomeUnknown\n",
         "                assert synced >= 0\n",
         f"{FIRST_ARRIVALS}::test_an_append_that_too_few_replicas_have_on_disk_is_unknown",
     ),
@@ -113,6 +113,15 @@ MUTANTS: list[Mutant] = [
         "if #redis.call('XRANGE', KEYS[1], '-', ARGV[1], 'COUNT', 1) > 0 then return 0 end\n",
         "",
         "tests/allocator/test_trimming.py::test_what_came_below_the_cursor_before_more_was_read_is_decided_too",
+    ),
+    stream(
+        Kind.STREAM,
+        "replicas' disks are asked about on the connection that appended",
+        '        both.execute_command("WAITAOF", 1, self._replicas, SYNC_MS_MAX)\n'
+        "        reply, synced = await both.execute(raise_on_error=False)\n",
+        "        (reply,) = await both.execute(raise_on_error=False)\n"
+        '        synced = await self._client.execute_command("WAITAOF", 1, self._replicas, SYNC_MS_MAX)\n',
+        f"{FIRST_ARRIVALS}::test_an_append_that_enough_replicas_have_on_disk_is_accepted",
     ),
     In("store/wire.py")(
         Kind.STREAM,

@@ -7,6 +7,7 @@ from tests.mutants.mutant import In, Kind, Mutant
 LEDGER_TEST = "tests/store/test_ledger.py"
 MIGRATE = "tests/store/test_migrate.py"
 CONSTRAINTS_TEST = "tests/store/test_constraints.py"
+STOPS = "tests/gateway/test_who_stops.py"
 spine = In("store/migrations/versions/0001_spine.py")
 ledger = In("store/ledger.py")
 COLUMNS = ("kind", "arrival", "buyer", "request_id", "input", "outcome", "result")
@@ -119,4 +120,28 @@ LEDGER = [
     ],
 ]
 
-MUTANTS: list[Mutant] = [*CONSTRAINTS, *LEDGER]
+STOPPED = [
+    In("store/lookups.py")(
+        Kind.BOUND,
+        "a gateway that stops in the middle of a change loses it",
+        '            "options": ENDS_IDLE,\n',
+        "",
+        f"{STOPS}::test_a_buyers_change_at_the_gateway",
+    ),
+    In("gateway/operators/access.py")(
+        Kind.BOUND,
+        "an operator who stops in the middle of a change loses it",
+        "                options=ENDS_IDLE,\n",
+        "",
+        f"{STOPS}::test_an_operators_change_at_the_gateway",
+    ),
+    In("onsale/commands/plainly.py")(
+        Kind.BOUND,
+        "a command that stops in the middle of a change loses it",
+        ", options=ENDS_IDLE",
+        "",
+        f"{STOPS}::test_an_operators_command",
+    ),
+]
+
+MUTANTS: list[Mutant] = [*CONSTRAINTS, *LEDGER, *STOPPED]
