@@ -61,7 +61,7 @@ def test_whoever_is_killed_with_a_move_who_asked_before_it_counted_is_served_by_
     postgres.hold_before(COMMIT, after=REQUEST_ROW)
     ann.ask("r1", best=PAIR)
     assert postgres.was_held.wait(60)
-    bob.ask("r1", best=PAIR)  # read, or read ahead, by the plan before
+    bob.ask("r1", best=PAIR)  # read with the move, by the plan before it
     bob.accepted("r1")
     assert sale.moves("C", *sale.seats[:2]) == 1
     proxy = point(stage, owner)
