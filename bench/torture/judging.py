@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from http import HTTPStatus
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +16,7 @@ from bench.target import examine
 from bench.torture.buyer import held
 from bench.torture.faults import losses
 from bench.torture.fleet import FleetSaw
+from bench.torture.mover import Move
 from bench.torture.rounds import Played
 
 STALLED_SECONDS = 15.0
@@ -22,11 +25,17 @@ STALLED_SECONDS = 15.0
 
 BY_BUYERS = ("offers", "waitlisted", "left", "moves", "extensions", "parts_released")
 """What buyers do besides asking and buying."""
-BY_RULES = ("category_refused", "tour_refused", "sold_by_hand", "taken_back")
-"""What limits refuse, and what operators sell and take back."""
+BY_RULES = ("category_refused", "tour_refused", "sold_by_hand", "taken_back", "recategorised")
+"""What limits refuse, and what operators sell, take back and move to other categories."""
 USES = (*BY_BUYERS, *BY_RULES)
 """A torture without one of these says nothing about it."""
-FACTS_USED = {"left": "left", "extended": "extensions", "sold": "sold_by_hand", "returned": "taken_back"}
+FACTS_USED = {
+    "left": "left",
+    "extended": "extensions",
+    "sold": "sold_by_hand",
+    "returned": "taken_back",
+    "recategorised": "recategorised",
+}
 
 
 class RoundResult(Struct):
@@ -80,6 +89,8 @@ def judge_round(database_url: str, played: Played) -> RoundResult:
         findings += own_holds_denied(each.seen)
         findings += strange_errors(each.errors)
         result.errors = dict(Counter(result.errors) + Counter(each.errors))
+    findings += moves_misanswered(played.moves, limited=has_limits(truth))
+    findings += moves_unmade(played.moves, truth)
     findings += troubles(played)
     findings += stalled(truth, played, result)
     result.late = sum(finding.kind == "late" for finding in judged)
@@ -117,6 +128,66 @@ def troubles(played: Played) -> list[Finding]:
         for broken in played.broken
         if broken.trouble
     ]
+
+
+def has_limits(truth: Truth) -> bool:
+    """Whether somebody may have only so much of a category."""
+    rules = [read_json(row.input)["body"] for row in truth.ledger if row.outcome == "policy"]
+    return any(body.get("limits") for body in rules)
+
+
+def moves_misanswered(moves: Sequence[Move], *, limited: bool) -> list[Finding]:
+    """Moves to other categories that were made or refused without reason."""
+    found = []
+    for move in moves:
+        outdated = move.asked is not None and move.asked < move.known
+        if move.status == HTTPStatus.OK:
+            # the plan is the one that was named, as there was nothing to move, or the next one
+            right = move.version >= move.known if move.asked is None else 0 <= move.version - move.asked <= 1
+            if outdated or not right:
+                found.append(Finding("unexplained", f"{move.told} with plan {move.version}."))
+        elif not (
+            (move.code == "plan_changed" and (outdated or (move.asked is not None and move.unsure)))
+            or (move.code == "category_limited" and limited)
+        ):
+            found.append(Finding("unexplained", f"{move.told}, for no reason."))
+    return found
+
+
+def plans_by_ledger(truth: Truth) -> list[dict[str, str]]:
+    """Guid of a seat or area → its category: when the sale began, and after each move of it."""
+    plan = truth.plan
+    names = [category.name for category in plan.categories]
+    now = {seat.guid: names[seat.category] for seat in plan.seats}
+    plans = [now | {area.guid: names[area.category] for area in plan.areas}]
+    for row in truth.ledger:
+        if row.outcome == "recategorised":
+            body = read_json(row.input)["body"]
+            moved = [plan.seats[seat].guid for seat in body["seats"]]
+            moved += [plan.areas[area].guid for area in body["areas"]]
+            plans.append(plans[-1] | dict.fromkeys(moved, names[body["category"]]))
+    return plans
+
+
+def moves_unmade(moves: Sequence[Move], truth: Truth) -> list[Finding]:
+    """Moves that the operator was told of and that the ledger knows nothing of, or otherwise."""
+    plans, found = plans_by_ledger(truth), []
+    to_come = sum(kind == "recategorised" for kind, _ in truth.facts)
+    for move in moves:
+        if move.status != HTTPStatus.OK:
+            continue
+        if move.version >= len(plans) + to_come:
+            story = f"{move.told} with plan {move.version}; the ledger moved {len(plans) - 1} times"
+            found.append(Finding("lost", f"{story}."))
+        elif move.version < len(plans):
+            now = plans[move.version]
+            wrong = [guid for guid in (*move.seats, *move.areas) if now[guid] != move.category]
+            if wrong:
+                story = (
+                    f"{move.told} with plan {move.version}; by the ledger {wrong[0]} is of {now[wrong[0]]}"
+                )
+                found.append(Finding("unexplained", f"{story} then."))
+    return found
 
 
 def unanswered(saw: FleetSaw) -> list[Finding]:

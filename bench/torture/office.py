@@ -44,32 +44,46 @@ SELECT hold_id FROM hold WHERE event_id = %s AND state = 'paid' AND kind = 'buye
 _numbers = count(1)
 
 
-class BoxOffice:
-    """Sells by hand and takes back on one event, all the time and whatever is broken, until it is closed."""
+class AtWork:
+    """Somebody who does the same turn after turn, whatever is broken, in a thread, from now until `close`."""
 
-    def __init__(self, database_url: str, slug: str, chance: random.Random) -> None:
+    def __init__(self, name: str) -> None:
         self.trouble = ""
-        """What it could not do; then it closed early."""
-        self._where = (database_url, slug)
-        self._chance = chance
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="box office", daemon=True)
+        """What could not be done; then the work ended early."""
+        self.closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._thread.start()
 
+    def turn(self) -> None:
+        """Once; ends soon when it is `closing`."""
+        raise NotImplementedError
+
     def close(self) -> None:
-        """Takes back what it sold last, and ends."""
-        self._closing.set()
+        """Ends with the turn that is under way."""
+        self.closing.set()
         self._thread.join(2 * PATIENCE_SECONDS)
 
     def _work(self) -> None:
         try:
-            while not self._closing.is_set():
-                sale = sell(*self._where)
-                self._closing.wait(self._chance.uniform(*BETWEEN_SECONDS))
-                take_back(*self._where, sale)
-                self._closing.wait(self._chance.uniform(*BETWEEN_SECONDS))
+            while not self.closing.is_set():
+                self.turn()
         except Exception as error:  # told as trouble of the torturer, never hidden
-            self.trouble = f"{type(error).__name__}: {error}"
+            self.trouble = f"{self._thread.name}: {type(error).__name__}: {error}"
+
+
+class BoxOffice(AtWork):
+    """Sells by hand and takes back on one event; in the end what it sold last."""
+
+    def __init__(self, database_url: str, slug: str, chance: random.Random) -> None:
+        self._where = (database_url, slug)
+        self._chance = chance
+        super().__init__("box office")
+
+    def turn(self) -> None:
+        sale = sell(*self._where)
+        self.closing.wait(self._chance.uniform(*BETWEEN_SECONDS))
+        take_back(*self._where, sale)
+        self.closing.wait(self._chance.uniform(*BETWEEN_SECONDS))
 
 
 class Sale(Struct, frozen=True):

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import random
 import time
-import urllib.request
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -25,8 +23,10 @@ from bench.torture.buyer import Habits
 from bench.torture.buyers import Buyers, buying
 from bench.torture.faults import Broken, Torturer
 from bench.torture.fleet import FleetOrders, FleetSaw
-from bench.torture.office import BoxOffice
+from bench.torture.mover import Move, Mover
+from bench.torture.office import AtWork, BoxOffice
 from bench.torture.schedule import Slot
+from bench.torture.shown import shown_wrongly
 from bench.torture.stage import Stage
 from bench.torture.wants import house_of
 from store import events, tours
@@ -37,17 +37,6 @@ from store.words import EventState
 
 WARM_SECONDS = 0.7
 """Load before the first fault."""
-MAP_SECONDS_MAX = 8.0
-MAP_POLL_SECONDS = 0.2
-
-
-STATES = """
-SELECT string_agg(CASE state WHEN 'available' THEN 'a' ELSE left(state, 1) END, '' ORDER BY seat_no)
-  FROM seat WHERE event_id = %s
-"""
-PLACES = """
-SELECT capacity - held - sold - blocked FROM area WHERE event_id = %s ORDER BY area_no
-"""
 
 
 class EventKind(Struct, frozen=True):
@@ -104,8 +93,10 @@ class Played(Struct):
     broken: list[Broken]
     saw: FleetSaw
     noticed: list[Finding]
-    """What the torturer noticed on the way: deaths, alerts, seat maps that stayed wrong."""
+    """What the torturer noticed on the way: deaths, alerts, what gateways showed wrongly to the end."""
     other: OtherDate | None = None
+    moves: list[Move] = []
+    """Of seats to other categories, as the operator who asked for them was answered."""
 
     @property
     def all_seen(self) -> list[Seen]:
@@ -135,66 +126,29 @@ def play(
         all_buyers = [leaving.enter_context(buying(each)) for each in orders]
         box_office = BoxOffice(stage.database_url, stage.slug, random.Random(f"{seed} {number}"))
         leaving.callback(box_office.close)
+        how = (stage.stack.base_urls, stage.stack.operator_key, on_sale[0])
+        mover = Mover(*how, random.Random(f"moves {seed} {number}"))
+        leaving.callback(mover.close)
         time.sleep(WARM_SECONDS)
         for slot in slots:
             torturer.go(slot)
         load_ended_at = time.time()
-        box_office.close()
+        at_work: list[AtWork] = [box_office, mover]
+        for operator in at_work:
+            operator.close()
         asked = sum(buyers.asked for buyers in all_buyers)
         tell(f"round {number}: healed; {asked:,} requests, waiting for the last answers")
         with ThreadPoolExecutor(len(all_buyers)) as hands:  # the load of both dates ends together
             saw = list(hands.map(Buyers.stop, all_buyers))
-    noticed = [Finding("trouble", f"box office: {box_office.trouble}")] if box_office.trouble else []
+    noticed = [Finding("trouble", operator.trouble) for operator in at_work if operator.trouble]
     noticed += stage.noticed()
     for event, what in zip(on_sale, saw, strict=True):
         settle(targets[0], event, [at for one in what.seen for ask in one.asks for _, at in ask.accepted])
-        noticed += wrong_maps(targets, event)
+        noticed += shown_wrongly(targets, event)
         close_event(stage.database_url, event)
     other = OtherDate(on_sale[1], saw[1]) if len(saw) > 1 else None
-    return Played(number, on_sale[0], began_at, load_ended_at, torturer.broken, saw[0], noticed, other)
-
-
-def wrong_maps(targets: Sequence[Target], event: StageEvent) -> list[Finding]:
-    """Gateways whose seat map does not become what the table says."""
-    give_up_at = time.monotonic() + MAP_SECONDS_MAX
-    wrong = list(targets)
-    while wrong and time.monotonic() < give_up_at:
-        time.sleep(MAP_POLL_SECONDS)
-        wrong = [target for target in wrong if _map(target, event) != _table(target, event)]
-    return [
-        Finding(
-            "unexplained", f"The seat map of {target.base_url} stays wrong: {_difference(target, event)}."
-        )
-        for target in wrong
-    ]
-
-
-def _difference(target: Target, event: StageEvent) -> str:
-    (shown, shown_free), (true, true_free) = _map(target, event), _table(target, event)
-    seats = [
-        f"{seat.guid} {ours!r} instead of {theirs!r}"
-        for seat, ours, theirs in zip(event.plan.seats, shown, true, strict=False)
-        if ours != theirs
-    ]
-    return f"{len(seats)} seats ({', '.join(seats[:5])}), free places {shown_free} instead of {true_free}"
-
-
-def _map(target: Target, event: StageEvent) -> tuple[str, list[int]]:
-    url = f"{target.base_url}/v1/events/{event.slug}/seats"
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            shown = json.load(answer)
-    except (OSError, ValueError):
-        return "", []
-    return shown["states"], shown["areas"]
-
-
-def _table(target: Target, event: StageEvent) -> tuple[str, list[int]]:
-    with psycopg.connect(target.database_url) as conn:
-        letters = conn.execute(STATES, (event.id,)).fetchone()
-        free = conn.execute(PLACES, (event.id,)).fetchall()
-    assert letters is not None, "an aggregate has a row"
-    return letters[0], [places for (places,) in free]
+    times = (began_at, load_ended_at)
+    return Played(number, on_sale[0], *times, torturer.broken, saw[0], noticed, other, mover.moves)
 
 
 def make_events(database_url: str, slug: str, kind: EventKind) -> list[StageEvent]:

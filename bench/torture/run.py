@@ -74,6 +74,7 @@ class Result(Struct):
     tour_refused: int = 0
     sold_by_hand: int = 0
     taken_back: int = 0
+    recategorised: int = 0
     longest_gap_seconds: float = 0.0
     longest_gap_fault: str = ""
     outcomes: dict[str, int] = field(default_factory=dict)

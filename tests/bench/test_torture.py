@@ -11,10 +11,19 @@ import pytest
 from rich.console import Console
 
 from bench.evidence import HoldOp, LedgerRow, read_frame, read_json
-from bench.torture import schedule
+from bench.target import Target
+from bench.torture import schedule, shown
 from bench.torture.faults import Broken
 from bench.torture.fleet import FleetSaw
-from bench.torture.judging import USES, RoundResult, judge_round, strange_errors, used_in
+from bench.torture.judging import (
+    USES,
+    RoundResult,
+    judge_round,
+    moves_misanswered,
+    strange_errors,
+    used_in,
+)
+from bench.torture.mover import Move
 from bench.torture.rounds import Fleet, Played, play
 from bench.torture.run import summed_up
 from bench.torture.show import torture_panel
@@ -60,7 +69,11 @@ def test_whatever_breaks_every_law_is_kept(on, played):
     assert result.decisions > 0
     assert result.epochs > 1, "an owner was killed"
     assert result.outcomes["held"] > 0
-    for use in ("offers", "waitlisted", "extensions", "tour_refused", "sold_by_hand", "taken_back"):
+    by_buyers, by_rules = (
+        ("offers", "waitlisted", "extensions"),
+        ("tour_refused", "sold_by_hand", "taken_back"),
+    )
+    for use in (*by_buyers, *by_rules, "recategorised"):
         assert result.used[use] > 0, result.used
     assert any(one.offers for one in played.saw.seen), "an offer was told"
 
@@ -194,6 +207,66 @@ def test_what_a_buyer_saw_and_nothing_accounts_for_is_noticed(
     assert kind in kinds(on, forged)
 
 
+def test_a_move_to_another_category_that_was_told_and_not_made_is_noticed(on, played):
+    made = max((move for move in played.moves if move.status == 200), key=lambda move: move.version)
+    unmade = msgspec.structs.replace(made, asked=None, version=made.version + 1)
+    other = msgspec.structs.replace(made, category="B" if made.category == "A" else "A")
+    for forged, kind in ((unmade, "lost"), (other, "unexplained")):
+        assert kinds(on, msgspec.structs.replace(played, moves=[*played.moves, forged])) == {kind}
+
+
+A_MOVE = Move("A", ("101-1-1",), (), known=3, asked=None, unsure=False, status=200, code="", version=4)
+REFUSED = msgspec.structs.replace(A_MOVE, status=409, version=0)
+
+
+def moved(move: Move, **changes: object) -> Move:
+    return msgspec.structs.replace(move, **changes)
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        A_MOVE,
+        moved(A_MOVE, version=3),
+        moved(A_MOVE, asked=3),
+        moved(A_MOVE, asked=3, version=3),
+        moved(REFUSED, asked=2, code="plan_changed"),
+        moved(REFUSED, asked=3, code="plan_changed", unsure=True),
+        moved(REFUSED, code="category_limited"),
+    ],
+)
+def test_a_move_is_made_or_refused_for_a_reason(move):
+    assert moves_misanswered([move], limited=True) == []
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        moved(A_MOVE, version=2),
+        moved(A_MOVE, asked=2),
+        moved(A_MOVE, asked=3, version=5, unsure=True),
+        moved(REFUSED, code="plan_changed", unsure=True),
+        moved(REFUSED, asked=3, code="plan_changed"),
+        moved(REFUSED, code="category_limited"),
+        moved(REFUSED, code="categories_fixed"),
+        moved(REFUSED, status=500),
+    ],
+)
+def test_a_move_that_is_made_or_refused_for_no_reason_is_noticed(move):
+    assert [finding.kind for finding in moves_misanswered([move], limited=False)] == ["unexplained"]
+
+
+def test_a_gateway_that_goes_on_showing_another_plan_is_noticed(on, played, monkeypatch):
+    targets = [Target(url, on.database_url, on.stack.token_secret) for url in on.stack.base_urls]
+    assert shown.shown_wrongly(targets, played.event) == []
+    monkeypatch.setattr(shown, "PLAN", "SELECT 'another' WHERE %s::bigint > 0")
+    monkeypatch.setattr(shown, "SHOWN_SECONDS_MAX", shown.POLL_SECONDS)
+    found = shown.shown_wrongly(targets, played.event)
+    assert [("0 seats" in one.story, "instead of another" in one.story) for one in found] == [
+        (True, True)
+    ] * 2
+
+
 def test_no_decision_for_long_after_healing_is_noticed(on, played):
     late = msgspec.structs.replace(played, load_ended_at=played.load_ended_at + 60, broken=[])
     assert "stalled" in kinds(on, late)
@@ -251,6 +324,7 @@ def test_a_person_sees_each_finding_with_the_faults_of_its_round(on, played):
         ("request", "limit_reached", "{}", '{"reason":"tour_limit","limit":3,"elsewhere":1}', "tour_refused"),
         ("fact", "sold", '{"body":{"seats":[1]}}', "{}", "sold_by_hand"),
         ("fact", "returned", '{"body":{"seats":[1]}}', "{}", "taken_back"),
+        ("fact", "recategorised", '{"body":{"version":1}}', "{}", "recategorised"),
         ("fact", "left", '{"body":{"wait":"1"}}', "{}", "left"),
         ("fact", "extended", '{"body":{"by_us":1}}', "{}", "extensions"),
         ("fact", "released", '{"body":{"seats":[1]}}', "{}", "parts_released"),

@@ -159,10 +159,16 @@ class Buyer:
     # --- for tests ---
 
     def ask(
-        self, request_id: str, *seats: str, best: int = 0, waitlist: bool = False, move: str = ""
+        self,
+        request_id: str,
+        *seats: str,
+        best: int | Best = 0,
+        waitlist: bool = False,
+        move: str = "",
     ) -> None:
         """Send a request; do not wait."""
-        want = Want(seats, Best(best) if best else None, move=move or msgspec.UNSET, waitlist=waitlist)
+        party = Best(best) if isinstance(best, int) and best else best or None
+        want = Want(seats, party, move=move or msgspec.UNSET, waitlist=waitlist)
         self._desk.call(self.request(request_id, canonical_want(want).decode()))
 
     def accepted(self, request_id: str) -> str:

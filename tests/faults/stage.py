@@ -8,6 +8,7 @@ healed, what was accepted is decided and told, the checker and the replay of the
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import time
 import urllib.request
@@ -41,6 +42,8 @@ OFFER_ROW = b"\toffer\t"
 """The same when it gives something to who waits."""
 EXPIRED_ROW = b"\texpired\t"
 """The same of a hold that ran out."""
+MOVED_ROW = b"\trecategorised\t"
+"""The same of seats that get another category."""
 ANSWERS = b":decisions:"
 """In the PUBLISH of decisions to a gateway."""
 APPEND = b"EVALSHA"
@@ -173,6 +176,15 @@ class Sale:
         with contextlib.closing(self.connection()):
             # as if it had never been, so that no process attends to it during the next test
             self.query("UPDATE event SET state = 'draft', paused_at = NULL, opens_at = NULL WHERE id = %s")
+
+    def moves(self, category: str, *seats: str) -> int:
+        """An operator gives seats another category, by HTTP; the version that the plan then has."""
+        stack = self.stage.stack
+        url = f"{stack.base_url}/v1/operator/events/{self.event.slug}/categories"
+        body = {"category": category, "seats": seats, "who": "Olga", "why": "the pillar"}
+        key = {"Authorization": f"Bearer {stack.operator_key}"}
+        with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), key)) as answer:
+            return int(json.load(answer)["version"])
 
     def opens_in(self, seconds: float) -> None:
         """Sets the time at which the event opens by itself."""
