@@ -294,7 +294,7 @@ def _release(session: Session, values: Mapping[str, Any]) -> Rows:
 
 def _read_any_hold(session: Session, values: Mapping[str, Any]) -> Rows:
     row: HoldRow | None = session.get("hold", values["hold"])
-    return [] if row is None else [(row.state,)]
+    return [] if row is None else [(row.state, row.buyer)]
 
 
 def _insert_blocks(session: Session, values: Mapping[str, Any]) -> Rows:
