@@ -57,9 +57,11 @@ class BoxOffice:
         self._thread.start()
 
     def close(self) -> None:
-        """Takes back what it sold last, and ends."""
+        """Takes back what it sold last, and ends; `trouble` when it does not."""
         self._closing.set()
         self._thread.join(2 * PATIENCE_SECONDS)
+        if self._thread.is_alive():
+            self.trouble = "it was still at work when everything had settled"
 
     def _work(self) -> None:
         try:
