@@ -9,8 +9,9 @@ alike are told apart by a reference. An order that is taken back whole is `refun
 asked for; who takes places back says how many the order has as they know it.
 
 As in `store.blocks`: one short transaction of conditional writes with fact, history and audit row. Lock
-order: the event (one operator's sale at a time, so numbers follow each other), holds, seats by number, areas
-by number. Whoever calls these pokes the stream afterwards.
+order: the event (one operator's sale at a time, so numbers follow each other), the cursor (where places are
+sold or anything is taken back), holds, seats by number, areas by number. Whoever calls these pokes the stream
+afterwards.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def seating() -> SeatingReport:
     rows = [at_most("seating_overtaken", [0], "parties", 0, note="SKIP LOCKED 31")]
     judged_too = [Judged("seating, Arena", 70, [], "checker and replay")]
     verdicts = {ONSALE: Verdict(60, 50), SKIP_LOCKED: Verdict(60, 50, split_needlessly=9, overtaken=31)}
-    sales = [Sale("Arena", 100, name, 1.0, verdict) for name, verdict in verdicts.items()]
+    sales = [Sale("Arena", 100, name, verdict) for name, verdict in verdicts.items()]
     return SeatingReport(Report(MACHINE, rows, judged=judged_too), sales)
 
 
