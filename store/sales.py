@@ -136,10 +136,6 @@ KEPT_SEATS: Final = """
 SELECT seat_no FROM hold_seat WHERE event_id = %(event)s AND hold_id = %(hold)s ORDER BY seat_no
 """
 
-KEPT_PLACES: Final = """
-SELECT area_no, quantity FROM hold_area WHERE event_id = %(event)s AND hold_id = %(hold)s ORDER BY area_no
-"""
-
 
 class Order(Struct, frozen=True):
     """An order as it stands, in the plan's names. What was taken back is in it no longer."""
@@ -358,5 +354,5 @@ def _order(
 ) -> Order:
     values = {"event": event_id, "hold": hold_id}
     seats = [seat for (seat,) in conn.execute(KEPT_SEATS, values).fetchall()]
-    has = named(plan, seats, conn.execute(KEPT_PLACES, values).fetchall())
+    has = named(plan, seats, conn.execute(hold_parts.KEPT_PLACES, values).fetchall())
     return Order(str(hold_id), state, buyer, kind, has["seats"], has["areas"])
