@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -296,6 +297,8 @@ def test_engines_are_withdrawn_while_no_guest_can_come_in(tmp_path, monkeypatch)
 
     def withdraw_and_knock(home: DataDir) -> None:
         withdraw(home)
+        for waiting in [each for each in threading.enumerate() if each.name == "waits for guests"]:
+            waiting.join(0.2)  # who would let go of the lock by itself has done so
         with open(home.path / "guests", "a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
