@@ -147,9 +147,11 @@ def _ratio_rows(strategies: dict[str, Any]) -> list[Row]:
 
 
 def _torture_row(torture: dict[str, Any]) -> Row:
-    lawful = not any(torture.get(name) for name in (*MUST_BE_ZERO, "findings"))
+    lawful = bool(torture.get("passed"))
     counts = ", ".join(f"{name} {torture.get(name, 0)}" for name in MUST_BE_ZERO)
     note = f"{torture.get('minutes', 0):g} minutes, {torture.get('decisions', 0):,} decisions; {counts}"
+    if never := torture.get("never"):
+        note += f"; never happened: {', '.join(never)}"
     return at_least(
         "torture_faults", [torture.get("faults", 0)], "faults", TORTURE_FAULTS_MIN, lawful=lawful, note=note
     )

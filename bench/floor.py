@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import psycopg
 
-from allocator import lease
+from allocator import lease, sql
 from allocator.keys import Keys
 from allocator.layout import Layout
 from allocator.lease import Owned
@@ -35,6 +35,10 @@ from store.words import Arrival, EventState
 STREAM_MILLISECONDS = 1_763_720_000_000
 """Arrivals look like those of a stream."""
 CLOCK = STREAM_MILLISECONDS * 1_000
+SIGN_OF_LIFE = """
+-- Recording takes longer than an owner may be silent; its fence would find no row. Nobody has a hold to lose.
+UPDATE lease SET renewed_at = clock_timestamp() WHERE event_id = %s
+"""
 
 
 class Statement(NamedTuple):
@@ -130,6 +134,8 @@ class Floor(NamedTuple):
 
     def write(self) -> float:
         """Send them all; rows a second from the first batch's beginning to the last one's."""
+        self.connection.execute(SIGN_OF_LIFE, (self.event.id,))
+        self.connection.commit()
         begun: list[float] = []
         for batch in self.batches:
             begun.append(time.perf_counter())
@@ -226,5 +232,6 @@ def _send(connection: psycopg.Connection[Any], step: list[Statement] | Copy) -> 
                 copy.write(piece)
         return
     with connection.pipeline() if len(step) > 1 else nullcontext():
-        for statement in step:
-            connection.execute(statement.text, statement.given)
+        sent = [connection.execute(statement.text, statement.given) for statement in step]
+    fences = [cursor.rowcount for cursor, (text, _) in zip(sent, step, strict=True) if text is sql.FENCE]
+    assert fences in ([], [1]), "a batch is written by its owner, in turn"

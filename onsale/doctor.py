@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
 import os
@@ -23,9 +24,10 @@ from onsale.engines import DataDir
 from onsale.engines.binaries import postgres_version, valkey_version
 from onsale.engines.errors import EngineError
 from onsale.engines.identity import Identity, engine_identity
+from store.errors import OnsaleError
 from store.settings import EngineUrls
 from store.stream.redis_stream import connect as connect_redis
-from store.wire import arrival_order, stream_key
+from store.stream.wake import LAG_COUNT_MAX, undecided
 from store.words import Arrival
 
 FREE_MIB_LOW = 2048
@@ -35,7 +37,8 @@ CONNECTIONS_SHARE_HIGH = 0.9
 LOCK_WAIT_SECONDS_HIGH = 1.0
 TRANSACTION_SECONDS_HIGH = 30.0
 LEASE_SECONDS_OLD = 10.0
-LAG_ENTRIES_HIGH = 10_000
+LAG_REQUESTS_HIGH = LAG_COUNT_MAX // 2
+"""Well below what is counted at most, where entries that are no requests count too."""
 CONNECT_SECONDS_MAX = 3
 
 
@@ -145,7 +148,7 @@ def _data_dir(path: Path) -> Iterator[Finding]:
 def _asking(subject: str, ask: Callable[[], list[Finding]]) -> list[Finding]:
     try:
         return ask()
-    except (psycopg.Error, redis.RedisError, OSError) as error:
+    except (psycopg.Error, redis.RedisError, OSError, ValueError, OnsaleError) as error:
         remedy = "is it running, and is its URL right? Its log is in the data directory's logs/"
         return [Finding(Level.BAD, subject, f"does not answer: {str(error).strip()}", remedy)]
 
@@ -234,21 +237,20 @@ def _redis(url: str) -> Iterator[Finding]:
 
 
 def _events(urls: EngineUrls) -> Iterator[Finding]:
-    client = connect_redis(urls.redis_url)
-    try:
-        with _connect(urls.database_url) as connection:
-            if _value(connection, "SELECT to_regclass('public.event_cursor')") is None:
-                return
-            for row in connection.execute(EVENTS).fetchall():
-                yield _event(row, client)
-    finally:
-        client.close()
+    with contextlib.closing(connect_redis(urls.redis_url)) as client:
+        client.ping()  # once, so that events do not each wait for a Redis that is away
+    with _connect(urls.database_url) as connection:
+        if _value(connection, "SELECT to_regclass('public.event_cursor')") is None:
+            return
+        for row in connection.execute(EVENTS).fetchall():
+            yield _event(row, urls.redis_url)
 
 
-def _event(row: dict[str, Any], client: redis.Redis) -> Finding:
+def _event(row: dict[str, Any], redis_url: str) -> Finding:
     subject = f"event {row['slug']}"
-    lag = _entries_above(client, row["slug"], Arrival(row["arrival"])) if row["arrival"] else 0
-    state = f"{row['state']}, batch {row['batch_no'] or 0}, {lag:,} not decided"
+    lag = undecided(redis_url, row["slug"], Arrival(row["arrival"])) if row["arrival"] else 0
+    waits = "an unknown number" if lag is None else f"{lag:,}"
+    state = f"{row['state']}, batch {row['batch_no'] or 0}, {waits} not decided"
     if row["state"] not in ("open", "paused"):
         return Finding(Level.OK, subject, state)
     renewed = row["lease_seconds"]
@@ -258,17 +260,10 @@ def _event(row: dict[str, Any], client: redis.Redis) -> Finding:
         )
         remedy = "is an allocator running? ./run up starts two; its log is in logs/allocator-*.log"
         return Finding(Level.BAD, subject, f"{state}; {since}", remedy)
-    if lag > LAG_ENTRIES_HIGH and row["state"] == "open":
+    if lag is not None and lag > LAG_REQUESTS_HIGH and row["state"] == "open":
         remedy = "look for lock waits above and for a busy disk; it catches up by itself"
         return Finding(Level.WARN, subject, f"{state}, by {row['worker']}", remedy)
     return Finding(Level.OK, subject, f"{state}, by {row['worker']}")
-
-
-def _entries_above(client: redis.Redis, slug: str, cursor: Arrival) -> int:
-    """How many entries the stream holds above the cursor, counted up to a bound."""
-    first = "({}-{}".format(*arrival_order(cursor))
-    entries: Any = client.xrange(stream_key(slug), min=first, count=LAG_ENTRIES_HIGH + 1)
-    return len(entries)
 
 
 def _value(connection: psycopg.Connection[dict[str, Any]], query: str, *parameters: object) -> Any:

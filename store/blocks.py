@@ -149,7 +149,7 @@ def unblock(
 def release_hold(conn: Conn, event_id: int, plan: Plan, hold_id: int, said: Said) -> Released:
     """Take a hold from its buyer: RELEASED, however often it is asked for; EXPIRED when it ran out before.
 
-    Raises `NotFound` (hold_not_found), `Conflicted` (hold_paid) for an order.
+    Raises `NotFound` (hold_not_found), `Conflicted` (hold_paid, hold_refunded) for an order.
     """
     values = {"event": event_id, "hold": hold_id, "who": said.who}
 
@@ -179,9 +179,12 @@ def _over(conn: Conn, values: Mapping[str, object]) -> tuple[HoldState, str]:
     row = conn.execute(READ_HOLD, values).fetchone()
     if row is None:
         raise NotFound("hold_not_found", "There is no such hold in this event.")
-    if HoldState(row[0]) is HoldState.PAID:
+    state = HoldState(row[0])
+    if state is HoldState.PAID:
         raise Conflicted("hold_paid", "This hold is bought; an order is refunded, not released.")
-    return HoldState(row[0]), row[1]
+    if state is HoldState.REFUNDED:
+        raise Conflicted("hold_refunded", "This order was taken back before; nothing is left to release.")
+    return state, row[1]
 
 
 def _turn(

@@ -12,12 +12,12 @@ Decisions know nothing of fees and tax: `price_min` and `price_max` of a request
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from store.plan import Category, Plan
+from store.plan import Category
 from store.words import PRICE_MINOR_MAX
 
 WHOLE = 10_000
@@ -40,7 +40,7 @@ class PriceTerms(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Price(Struct, frozen=True):
-    """What one seat, or several together, cost. `total_minor` is what is paid."""
+    """What one seat or place costs. `total_minor` is what is paid."""
 
     price_minor: int
     fee_minor: int
@@ -76,15 +76,6 @@ def price_of(price_minor: int, terms: PriceTerms) -> Price:
     return Price(price_minor, fee, added, asked + added)
 
 
-def together(prices: Iterable[Price]) -> Price:
-    """What they cost in one hold: each part the sum of theirs."""
-    parts = [0, 0, 0, 0]
-    for one in prices:
-        for index, part in enumerate((one.price_minor, one.fee_minor, one.tax_minor, one.total_minor)):
-            parts[index] += part
-    return Price(*parts)
-
-
 def of_categories(categories: Sequence[Category], terms: PriceTerms) -> list[CategoryPrice]:
     """A seat of each category, in the plan's order."""
     prices = [price_of(category.price_minor, terms) for category in categories]
@@ -92,26 +83,6 @@ def of_categories(categories: Sequence[Category], terms: PriceTerms) -> list[Cat
         CategoryPrice(one.price_minor, one.fee_minor, one.tax_minor, one.total_minor, category.name)
         for one, category in zip(prices, categories, strict=True)
     ]
-
-
-def of_seats(
-    plan: Plan, terms: PriceTerms, seats: Sequence[int], areas: Mapping[int, int] | None = None
-) -> Price:
-    """What seats and places (by number) cost together."""
-    counts: dict[int, int] = {}
-    for seat in seats:
-        category = plan.seats[seat].category
-        counts[category] = counts.get(category, 0) + 1
-    for area, places in (areas or {}).items():
-        category = plan.areas[area].category
-        counts[category] = counts.get(category, 0) + places
-    each = of_categories(plan.categories, terms)
-    return together(_times(each[category], count) for category, count in counts.items())
-
-
-def _times(one: Price, count: int) -> Price:
-    parts = (one.price_minor, one.fee_minor, one.tax_minor, one.total_minor)
-    return Price(*[count * part for part in parts])
 
 
 def _part(numerator: int, denominator: int) -> int:

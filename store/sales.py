@@ -9,8 +9,9 @@ alike are told apart by a reference. An order that is taken back whole is `refun
 asked for; who takes places back says how many the order has as they know it.
 
 As in `store.blocks`: one short transaction of conditional writes with fact, history and audit row. Lock
-order: the event (one operator's sale at a time, so numbers follow each other), holds, seats by number, areas
-by number. Whoever calls these pokes the stream afterwards.
+order: the event (one operator's sale at a time, so numbers follow each other), the cursor (where places are
+sold or anything is taken back), holds, seats by number, areas by number. Whoever calls these pokes the stream
+afterwards.
 """
 
 from __future__ import annotations
@@ -133,10 +134,6 @@ UPDATE area SET sold = sold - freed.quantity,
 
 KEPT_SEATS: Final = """
 SELECT seat_no FROM hold_seat WHERE event_id = %(event)s AND hold_id = %(hold)s ORDER BY seat_no
-"""
-
-KEPT_PLACES: Final = """
-SELECT area_no, quantity FROM hold_area WHERE event_id = %(event)s AND hold_id = %(hold)s ORDER BY area_no
 """
 
 
@@ -357,5 +354,5 @@ def _order(
 ) -> Order:
     values = {"event": event_id, "hold": hold_id}
     seats = [seat for (seat,) in conn.execute(KEPT_SEATS, values).fetchall()]
-    has = named(plan, seats, conn.execute(KEPT_PLACES, values).fetchall())
+    has = named(plan, seats, conn.execute(hold_parts.KEPT_PLACES, values).fetchall())
     return Order(str(hold_id), state, buyer, kind, has["seats"], has["areas"])

@@ -41,7 +41,11 @@ class Wanted(Struct, frozen=True):
 
 
 class Offers(Struct, frozen=True):
-    """What became of all that was offered so far."""
+    """What became of all that was offered so far: it is open, or it was taken, given back or let run out.
+
+    What was bought is taken, also where the organiser took the order back since. What its buyer moved to
+    other seats is given back: who waits behind is offered it.
+    """
 
     open: int
     taken: int
@@ -83,7 +87,7 @@ def read_waiting(conn: Conn, slug: str) -> WaitingOverview:
     assert left is not None, "an aggregate returns one row"
     offers = Offers(
         states[HoldState.ACTIVE],
-        states[HoldState.PAID],
+        states[HoldState.PAID] + states[HoldState.REFUNDED],
         states[HoldState.RELEASED],
         states[HoldState.EXPIRED],
     )

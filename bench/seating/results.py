@@ -18,8 +18,6 @@ class Sale(Struct):
     seats: int
     """Open to anybody: accessible places and their companions' are not in it."""
     strategy: str
-    seconds: float
-    """From the first party to the last."""
     verdict: Verdict
 
 

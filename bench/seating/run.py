@@ -65,11 +65,9 @@ def sell_and_judge(
 
     def add(strategy: str, sell: Callable[[], list[Seated | None]]) -> None:
         say(f"{name}: {len(wants):,} parties, {NAMES[strategy]}")
-        begun = time.monotonic()
         seatings = sell()
-        seconds = round(time.monotonic() - begun, 2)
         say(f"{name}: judging {NAMES[strategy]}")
-        sales.append(Sale(name, open_seats(plan), strategy, seconds, judge(house, wants, seatings)))
+        sales.append(Sale(name, open_seats(plan), strategy, judge(house, wants, seatings)))
 
     with alone(stack, plan) as one:
         add(ONSALE, lambda: _by_onsale(one, url, wants))

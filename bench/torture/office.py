@@ -59,9 +59,11 @@ class AtWork:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Ends with the turn that is under way."""
+        """Ends with the turn that is under way; `trouble` when it does not."""
         self.closing.set()
         self._thread.join(2 * PATIENCE_SECONDS)
+        if self._thread.is_alive():
+            self.trouble = "it was still at work when everything had settled"
 
     def _work(self) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 import time
@@ -41,7 +42,7 @@ class FoundIn(Struct, frozen=True):
 
 
 class Result(Struct):
-    """What a torture showed; its JSON has exactly these fields."""
+    """What a torture showed; its JSON has these fields, `passed` and `never`."""
 
     seed: int
     minutes: float
@@ -92,7 +93,7 @@ class Result(Struct):
 
     def as_json(self) -> dict[str, Any]:
         built: dict[str, Any] = msgspec.to_builtins(self)
-        return built
+        return built | {"passed": self.passed, "never": self.never}
 
 
 def run(
@@ -156,8 +157,10 @@ def summed_up(seed: int, minutes: float, rounds: Sequence[tuple[RoundResult, str
 
 
 def kept_logs(on: Stage, judged: RoundResult, keep_in: Path | None) -> str:
-    """Copies the logs so far to where they stay."""
+    """Copies the logs so far to a new folder, where they stay; those of an earlier run stay beside them."""
     folder = keep_in or Path(tempfile.mkdtemp(prefix="onsale-torture-logs-"))
-    there = folder / f"round-{judged.number}"
+    name = f"round-{judged.number}"
+    names = itertools.chain([name], (f"{name}-{again}" for again in itertools.count(2)))
+    there = next(folder / each for each in names if not (folder / each).exists())
     shutil.copytree(on.logs, there)
     return str(there)

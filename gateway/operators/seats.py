@@ -75,7 +75,8 @@ async def unblock(request: Request, event: str) -> Response:
 
 @router.post("/events/{event}/holds/{hold}/release", openapi_extra=body_described(Reason))
 async def release_hold(request: Request, event: str, hold: str) -> Response:
-    """Take a hold from its buyer; the same answer however often it is asked. 409 `hold_paid` for an order."""
+    """Take a hold from its buyer; the same answer however often it is asked. 409 `hold_paid` for an
+    order, `hold_refunded` for one that was taken back."""
     reason = await read_body(request, Reason)
     said = audit.said(reason.who, reason.why)
     if not HOLD_ID.fullmatch(hold):

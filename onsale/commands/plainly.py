@@ -1,4 +1,6 @@
-"""What commands about events share: the engines they speak to, and how they answer people and scripts."""
+"""What commands about events, tours and venues share: the engines they speak to, and how they answer people
+and scripts.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ import typer
 from rich.console import Console, RenderableType
 
 from onsale.engines import attach_or_start
-from onsale.errors import OnsaleError as FrontDoorError
 from store import migrate
 from store.database import ENDS_IDLE
 from store.errors import OnsaleError, Refused
 from store.settings import EngineUrls
+from store.venues.checks import PlanError
 
 
 @contextmanager
@@ -41,14 +43,18 @@ def print_json(value: Any) -> None:
 
 
 @contextmanager
-def told_plainly(as_json: bool) -> Iterator[None]:
-    """An error of ours becomes one line on stderr (with --json an object on stdout) and exit code 1."""
+def told_plainly(as_json: bool, before: str = "") -> Iterator[None]:
+    """An error of ours becomes one line on stderr (with --json an object on stdout) and exit code 1.
+
+    `before` is said first, to people.
+    """
     try:
         yield
-    except (OnsaleError, FrontDoorError, psycopg.Error) as error:
+    except (OnsaleError, psycopg.Error) as error:
         if as_json:
             code = error.code if isinstance(error, Refused) else "failed"
-            print_json({"error": str(error), "code": code})
+            at = {"place": error.place, "reason": error.reason} if isinstance(error, PlanError) else {}
+            print_json({"error": str(error), "code": code, **at})
         else:
-            Console(stderr=True, highlight=False).print(str(error), markup=False, soft_wrap=True)
+            Console(stderr=True, highlight=False).print(f"{before}{error}", markup=False, soft_wrap=True)
         raise typer.Exit(1) from None

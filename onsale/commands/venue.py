@@ -4,25 +4,17 @@ A plan is read and checked whole before anything is written: a wrong one names t
 and imports nothing.
 """
 
-import json
 import re
-import sys
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import psycopg
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from onsale.engines import attach_or_start
-from onsale.errors import OnsaleError as FrontDoorError
-from store import migrate
-from store.errors import OnsaleError
+from onsale.commands.plainly import print_json, told_plainly, with_engines
 from store.plan import Plan, encode, fingerprint
 from store.venues.checks import PlanError, refuse_unless
 from store.venues.csv_plan import read_csv
@@ -33,6 +25,7 @@ from store.venues.rows import SLUG_LENGTH_MAX, list_venues, save_venue
 
 app = typer.Typer(no_args_is_help=True, help="Seating plans: import, make, list.")
 _notes = Console(stderr=True)
+NOTHING_SAVED = "Nothing was saved. "
 
 
 class FileFormat(StrEnum):
@@ -90,7 +83,7 @@ def import_venue(
     as_json: JsonOption = False,
 ) -> None:
     """Import a seating plan from a file."""
-    with _told_plainly(as_json), _notes.status("Reading the plan …"):
+    with told_plainly(as_json, NOTHING_SAVED), _notes.status("Reading the plan …"):
         terms = _terms(price or [], currency, stage)
         plan = _read(file, file_format, name, terms, _standing(area or []))
         if check_only:
@@ -113,7 +106,7 @@ def make_venue(
     as_json: JsonOption = False,
 ) -> None:
     """Make a theatre, an arena or a standing hall of any size."""
-    with _told_plainly(as_json), _notes.status("Making the plan …"):
+    with told_plainly(as_json, NOTHING_SAVED), _notes.status("Making the plan …"):
         plan = make_plan(kind.value, seats, name=name, currency=currency, standing=standing)
         _save(plan, slug, data_dir, as_json)
 
@@ -121,10 +114,10 @@ def make_venue(
 @app.command("list")
 def list_all(data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
     """List the venues there are."""
-    with _told_plainly(as_json), _connected(data_dir) as conn:
+    with told_plainly(as_json), with_engines(data_dir) as (conn, _):
         venues = list_venues(conn)
     if as_json:
-        _print_json([{**venue._asdict(), "created_at": venue.created_at.isoformat()} for venue in venues])
+        print_json([venue._asdict() for venue in venues])
         return
     if not venues:
         Console().print("No venues yet. Make one: ./run venue make theatre --seats 1200")
@@ -194,18 +187,9 @@ def _slug_of(name: str) -> str:
 
 def _save(plan: Plan, slug: str | None, data_dir: Path | None, as_json: bool) -> None:
     chosen = slug or _slug_of(plan.name)
-    with _connected(data_dir) as conn:
+    with with_engines(data_dir) as (conn, _):
         venue_id = save_venue(conn, chosen, plan)
     _say({"id": venue_id, "slug": chosen, **_summary(plan)}, as_json, f"saved as {chosen}")
-
-
-@contextmanager
-def _connected(data_dir: Path | None) -> Iterator[psycopg.Connection]:
-    """A connection to the migrated database; commits at the end unless an error ends it."""
-    with attach_or_start(data_dir) as urls:
-        migrate.upgrade(urls.database_url)
-        with psycopg.connect(urls.database_url) as conn:
-            yield conn
 
 
 def _summary(plan: Plan) -> dict[str, Any]:
@@ -223,7 +207,7 @@ def _summary(plan: Plan) -> dict[str, Any]:
 
 def _say(summary: dict[str, Any], as_json: bool, done: str) -> None:
     if as_json:
-        _print_json(summary)
+        print_json(summary)
         return
     standing = f", {summary['standing']:,} standing places" if summary["standing"] else ""
     out = Console(highlight=False, soft_wrap=True)
@@ -232,21 +216,3 @@ def _say(summary: dict[str, Any], as_json: bool, done: str) -> None:
     )
     for category in summary["categories"]:
         out.print(f"  {category['name']}: {amount_shown(category['price_minor'], summary['currency'])}")
-
-
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
-
-
-@contextmanager
-def _told_plainly(as_json: bool) -> Iterator[None]:
-    """An error of ours becomes one line on stderr (or a JSON object) and exit code 1."""
-    try:
-        yield
-    except (OnsaleError, FrontDoorError, psycopg.Error) as error:
-        if as_json:
-            at = {"place": error.place, "reason": error.reason} if isinstance(error, PlanError) else {}
-            _print_json({"error": str(error), **at})
-        else:
-            _notes.print(f"Nothing was saved. {error}", highlight=False, markup=False, soft_wrap=True)
-        raise typer.Exit(1) from None

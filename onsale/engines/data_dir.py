@@ -92,11 +92,11 @@ class DataDir:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise DataDirInUse(self._in_use()) from None
-            self.runtime_path.unlink(missing_ok=True)
+            self.withdraw()
             try:
                 yield
             finally:
-                self.runtime_path.unlink(missing_ok=True)
+                self.withdraw()
 
     def runtime(self) -> Runtime | None:
         """What runs here now, or None."""
@@ -126,6 +126,10 @@ class DataDir:
         )
         write_private(self.runtime_path, json.dumps(asdict(runtime), indent=1))
 
+    def withdraw(self) -> None:
+        """Nothing can be joined here any more; only the owner may, before it stops its engines."""
+        self.runtime_path.unlink(missing_ok=True)
+
     def secret(self, name: str) -> str:
         """A random secret that belongs to this data directory: made once, then the same for ever."""
         path = self.path / name
@@ -141,16 +145,22 @@ class DataDir:
             yield
 
     def wait_for_guests(self, timeout_seconds: float = GUESTS_SECONDS_MAX) -> bool:
-        """Waits until no other command uses our engines; False when some still do at the end of the time."""
+        """Waits until no other command uses our engines, and withdraws them while none can begin to; False
+        when some still do at the end of the time."""
+        alone, withdrawn = threading.Event(), threading.Event()
 
         def wait() -> None:
             with open(self.path / "guests", "a") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
+                alone.set()
+                withdrawn.wait()
 
-        waiting = threading.Thread(target=wait, name="waits for guests", daemon=True)
-        waiting.start()
-        waiting.join(timeout_seconds)
-        return not waiting.is_alive()
+        threading.Thread(target=wait, name="waits for guests", daemon=True).start()
+        try:
+            return alone.wait(timeout_seconds)
+        finally:
+            self.withdraw()
+            withdrawn.set()
 
     def require_removable(self) -> None:
         """Raises DataDirNotOurs where onsale never was, and DataDirInUse while engines run in here."""

@@ -7,10 +7,8 @@ import socket
 LOOPBACK = "127.0.0.1"
 
 
-def free_port(preferred: int | None = None) -> int:
-    """A port nobody listens on: the preferred one if it is free, else one the kernel picks."""
-    if preferred is not None and is_free(preferred):
-        return preferred
+def free_port() -> int:
+    """A port nobody listens on, picked by the kernel."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]

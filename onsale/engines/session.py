@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from onsale.engines.data_dir import DataDir, default_data_dir
+from onsale.engines.data_dir import GUESTS_SECONDS_MAX, DataDir, default_data_dir
 from onsale.engines.errors import DataDirInUse
 from onsale.engines.postgres import PostgresServer
 from onsale.engines.valkey import ValkeyServer
@@ -58,16 +59,8 @@ def engines(
             postgres_pid=postgres.pid if postgres else None,
             valkey_pid=valkey.pid if valkey else None,
         )
+        running.callback(home.withdraw)  # nobody joins engines that are being stopped
         yield Engines(urls=urls, postgres=postgres, valkey=valkey, data_dir=home)
-
-
-@contextlib.contextmanager
-def running(
-    data_dir: Path, *, database_url: str | None = None, redis_url: str | None = None
-) -> Iterator[EngineUrls]:
-    """Like `engines`, for those who only need the addresses."""
-    with engines(data_dir, database_url=database_url, redis_url=redis_url) as both:
-        yield both.urls
 
 
 @contextlib.contextmanager
@@ -87,7 +80,7 @@ def attach_or_start(data_dir: Path | None = None) -> Iterator[EngineUrls]:
         except DataDirInUse:
             pass  # someone runs engines here already: join them
         else:
-            stack.callback(home.wait_for_guests)
+            stack.callback(_see_guests_out, home)
             yield both.urls
             return
         stack.enter_context(home.as_guest())
@@ -96,6 +89,15 @@ def attach_or_start(data_dir: Path | None = None) -> Iterator[EngineUrls]:
             raise DataDirInUse(f"onsale is starting or stopping in {path}. Try again in a moment.")
         yield EngineUrls(
             database_url=database_url or runtime.database_url, redis_url=redis_url or runtime.redis_url
+        )
+
+
+def _see_guests_out(home: DataDir) -> None:
+    if not home.wait_for_guests():
+        print(
+            f"Another command still uses the engines in {home.path} after {GUESTS_SECONDS_MAX:.0f} s; they "
+            "are stopped now, and it will fail. Start ./run up first to keep them up for it.",
+            file=sys.stderr,
         )
 
 

@@ -23,6 +23,8 @@ from bench.page.markup import tag
 from bench.report import Curve, Judged, Report, at_least, at_most, for_the_record
 from bench.seating.judge import Verdict
 from bench.seating.results import ONSALE, SKIP_LOCKED, Sale, SeatingReport
+from bench.torture.judging import USES
+from bench.torture.run import FoundIn, Result
 from onsale.commands.bench import app
 from store.errors import BadRequest
 
@@ -77,12 +79,15 @@ def seating() -> SeatingReport:
     rows = [at_most("seating_overtaken", [0], "parties", 0, note="SKIP LOCKED 31")]
     judged_too = [Judged("seating, Arena", 70, [], "checker and replay")]
     verdicts = {ONSALE: Verdict(60, 50), SKIP_LOCKED: Verdict(60, 50, split_needlessly=9, overtaken=31)}
-    sales = [Sale("Arena", 100, name, 1.0, verdict) for name, verdict in verdicts.items()]
+    sales = [Sale("Arena", 100, name, verdict) for name, verdict in verdicts.items()]
     return SeatingReport(Report(MACHINE, rows, judged=judged_too), sales)
 
 
-def torture(**found: int) -> dict[str, object]:
-    return {"faults": 212, "faults_by_kind": {}, "minutes": 10, "decisions": 5_000, **found}
+def torture(**found: object) -> dict[str, object]:
+    result = Result(1, 10, faults=212, decisions=5_000)
+    for name, value in (dict.fromkeys(USES, 3) | found).items():
+        setattr(result, name, value)
+    return result.as_json()
 
 
 def simulation(**found: object) -> dict[str, object]:
@@ -218,12 +223,17 @@ def test_what_could_not_be_measured_is_said():
 
 
 def test_a_torture_that_lost_anything_is_missed_whatever_its_faults():
-    (row,) = Everything(torture=torture(lost=1)).rows()
+    lost = FoundIn("lost", "ann was forgotten", 1, "gala", [], "")
+    (row,) = Everything(torture=torture(lost=1, findings=[lost])).rows()
     assert not row.reached
     assert "lost 1" in row.note
-    unanswered = torture() | {"findings": [{"kind": "other"}]}
-    assert not Everything(torture=unanswered).rows()[0].reached
     assert Everything(torture=torture()).rows()[0].reached
+
+
+def test_a_torture_in_which_something_never_took_place_is_missed_and_says_what():
+    (row,) = Everything(torture=torture(offers=0, moves=0)).rows()
+    assert not row.reached
+    assert "never happened: offers, moves" in row.note
 
 
 def test_reports_are_read_from_several_files(tmp_path):

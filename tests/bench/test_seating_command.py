@@ -22,7 +22,7 @@ def found(**own: Any) -> SeatingReport:
         SKIP_LOCKED: Verdict(60, 50, split=12, split_needlessly=9, overtaken=31, stories=["party 7 …"]),
         GREEDY: Verdict(60, 50, split=8, split_needlessly=8),
     }
-    sales = [Sale("Arena", 100, name, 1.0, verdict) for name, verdict in verdicts.items()]
+    sales = [Sale("Arena", 100, name, verdict) for name, verdict in verdicts.items()]
     rows = run.quality_rows(sales, lawful=True)
     return SeatingReport(
         Report({}, [*rows, at_least("seating_decisions", [20_000], "decisions/s", 15_000)]), sales

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import io
+import random
+import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import msgspec
 import psycopg
@@ -12,7 +17,7 @@ from rich.console import Console
 
 from bench.evidence import HoldOp, LedgerRow, read_frame, read_json
 from bench.target import Target
-from bench.torture import schedule, shown
+from bench.torture import office, schedule, shown
 from bench.torture.faults import Broken
 from bench.torture.fleet import FleetSaw
 from bench.torture.judging import (
@@ -25,7 +30,7 @@ from bench.torture.judging import (
 )
 from bench.torture.mover import Move
 from bench.torture.rounds import Fleet, Played, play
-from bench.torture.run import summed_up
+from bench.torture.run import kept_logs, summed_up
 from bench.torture.show import torture_panel
 from bench.torture.stage import Stage, alerts, stage
 
@@ -350,3 +355,33 @@ def test_a_run_in_which_something_never_took_place_says_so_and_fails(use):
     console = Console(width=140, file=io.StringIO(), record=True)
     console.print(torture_panel(without))
     assert f"never happened: {use}" in console.export_text()
+
+
+def test_logs_of_a_second_run_stay_beside_those_of_the_first(tmp_path):
+    on: Any = SimpleNamespace(logs=tmp_path / "logs")
+    on.logs.mkdir()
+    kept = []
+    for run in ("first", "second", "third"):
+        (on.logs / "gateway.log").write_text(run)
+        kept.append(kept_logs(on, RoundResult(4, "small"), tmp_path / "kept"))
+    assert [Path(folder).name for folder in kept] == ["round-4", "round-4-2", "round-4-3"]
+    assert [Path(folder, "gateway.log").read_text() for folder in kept] == ["first", "second", "third"]
+
+
+def test_a_box_office_that_does_not_end_is_trouble(monkeypatch):
+    selling, go_on = threading.Event(), threading.Event()
+
+    def sell(*where: str) -> None:
+        selling.set()
+        assert go_on.wait(60)
+
+    monkeypatch.setattr(office, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(office, "sell", sell)
+    monkeypatch.setattr(office, "take_back", lambda *_: None)
+    box_office = office.BoxOffice("nowhere", "gala", random.Random(1))
+    assert selling.wait(60)
+    box_office.close()
+    assert "still at work" in box_office.trouble
+    monkeypatch.setattr(office, "PATIENCE_SECONDS", 60)
+    go_on.set()
+    box_office.close()

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from store.prices import PriceTerms, of_seats
+from store.plan import Plan
+from store.prices import Price, PriceTerms, price_of
 from tests.browser.fake_gateway import FakeGateway
 
 pytestmark = pytest.mark.browser
@@ -23,10 +24,21 @@ def euros(minor: int) -> str:
     return f"€{minor / 100:.2f}"
 
 
+def cost_of(plan: Plan, *seats: int) -> Price:
+    """What these seats (by number) cost together: each part the sum of theirs."""
+    each = [price_of(plan.categories[plan.seats[seat].category].price_minor, TERMS) for seat in seats]
+    return Price(
+        sum(one.price_minor for one in each),
+        sum(one.fee_minor for one in each),
+        sum(one.tax_minor for one in each),
+        sum(one.total_minor for one in each),
+    )
+
+
 def test_fees_and_tax_are_in_every_price_and_told_before_holding_and_in_the_hold(
     page: Page, fake: FakeGateway, choose: Callable[[Page, int], None]
 ) -> None:
-    cost = of_seats(fake.plan, TERMS, [0, 1])
+    cost = cost_of(fake.plan, 0, 1)
     assert cost.total_minor == cost.price_minor + cost.fee_minor + cost.tax_minor
     for seat in (0, 1):
         choose(page, seat)
@@ -43,7 +55,7 @@ def test_fees_and_tax_are_in_every_price_and_told_before_holding_and_in_the_hold
 def test_best_available_says_what_is_paid_in_all(page: Page, fake: FakeGateway) -> None:
     page.get_by_role("button", name="Best available").click()
     least, most = (
-        euros(2 * of_seats(fake.plan, TERMS, [seat]).total_minor)
+        euros(2 * cost_of(fake.plan, seat).total_minor)
         for seat in sorted(
             range(len(fake.plan.seats)),
             key=lambda seat: fake.plan.categories[fake.plan.seats[seat].category].price_minor,
@@ -58,7 +70,7 @@ def test_what_is_settled_while_somebody_waits_is_shown_when_the_sale_opens(
     page: Page, fake: FakeGateway
 ) -> None:
     legend = page.locator(".legend .money").first
-    before = of_seats(fake.plan, TERMS, [0]).total_minor
+    before = cost_of(fake.plan, 0).total_minor
     expect(legend).to_have_text(euros(before))
     fake.price_terms = PriceTerms(1_000)
     fake.become("paused")
@@ -72,13 +84,13 @@ def test_seats_that_are_moved_to_another_category_cost_what_it_costs_and_a_hold_
 ) -> None:
     was = fake.plan.seats[0].category
     other = next(number for number in range(len(fake.plan.categories)) if number != was)
-    before = of_seats(fake.plan, TERMS, [0])
+    before = cost_of(fake.plan, 0)
     choose(page, 0)
     page.locator(".choosing .button.main").click()
     buy = page.get_by_role("button", name=f"Buy · {euros(before.total_minor)}")
     expect(buy).to_be_visible()
     fake.recategorise([0, 1], other)
-    after = of_seats(fake.plan, TERMS, [1])
+    after = cost_of(fake.plan, 1)
     assert after.total_minor != before.total_minor
     free, name = fake.plan.seats[1], fake.plan.categories[other].name
     seat = f"{fake.plan.sections[free.section].name}, row {free.row}, seat {free.number}"
@@ -95,8 +107,8 @@ def test_who_was_away_when_seats_were_moved_reads_them_when_they_come_back(
 ) -> None:
     choose(page, 1)
     total = page.locator(".choosing .total")
-    expect(total).to_contain_text(euros(of_seats(fake.plan, TERMS, [1]).total_minor))
+    expect(total).to_contain_text(euros(cost_of(fake.plan, 1).total_minor))
     was = fake.plan.seats[1].category
     fake.recategorise([1], next(n for n in range(len(fake.plan.categories)) if n != was), telling=False)
     fake.drop_sockets()
-    expect(total).to_contain_text(euros(of_seats(fake.plan, TERMS, [1]).total_minor))
+    expect(total).to_contain_text(euros(cost_of(fake.plan, 1).total_minor))

@@ -14,6 +14,7 @@ import redis
 from onsale import doctor
 from onsale.doctor import Level, Report, examine, show
 from store.settings import EngineUrls
+from store.stream.port import POKE
 
 
 @pytest.fixture
@@ -74,10 +75,11 @@ def test_an_allocator_that_went_silent_is_seen(looked_at, tmp_path):
 
 def test_requests_that_wait_to_be_decided_are_counted(looked_at, tmp_path, monkeypatch):
     add_event(looked_at.database_url, state="open", lease_age_seconds=0)
-    monkeypatch.setattr(doctor, "LAG_ENTRIES_HIGH", 2)
+    monkeypatch.setattr(doctor, "LAG_REQUESTS_HIGH", 2)
     with redis.Redis.from_url(looked_at.redis_url) as client:
         for number in range(1, 4):
             client.xadd("onsale:{gala}:requests", {"r": "x"}, id=f"{number}-0")
+        client.xadd("onsale:{gala}:requests", {POKE: "1"})  # nobody waits for it
         ((level, found),) = findings(examine(tmp_path), "event gala")
         assert level is Level.WARN
         assert "3 not decided" in found
@@ -126,6 +128,16 @@ def test_engines_that_do_not_answer_are_findings_not_failures(tmp_path, monkeypa
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
     report = examine(tmp_path)
     assert [level for level, _ in findings(report, "Postgres") + findings(report, "Redis")] == [Level.BAD] * 2
+
+
+def test_an_address_that_is_none_is_a_finding_not_a_failure(looked_at, tmp_path, monkeypatch):
+    monkeypatch.setenv("REDIS_URL", "localhost:6379")
+    report = examine(tmp_path)
+    for subject in ("Redis", "events"):
+        ((level, found),) = findings(report, subject)
+        assert (level, "redis://" in found) == (Level.BAD, True)
+    monkeypatch.setenv("DATABASE_URL", "localhost:5432")
+    assert findings(examine(tmp_path), "Postgres")[0][0] is Level.BAD
 
 
 def test_a_disk_that_fills_up_is_said_in_time(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import shutil
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,6 +37,7 @@ from onsale.engines.errors import (
     PortTaken,
 )
 from onsale.engines.identity import Identity, engine_identity
+from store.settings import EngineUrls
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes identities")
 
@@ -287,6 +290,52 @@ def test_a_guest_keeps_a_passing_owners_engines_up(tmp_path):
     with home.as_guest():
         assert not home.wait_for_guests(timeout_seconds=0.05)
     assert home.wait_for_guests(timeout_seconds=60)
+
+
+def test_engines_are_withdrawn_while_no_guest_can_come_in(tmp_path, monkeypatch):
+    home, withdraw, barred = DataDir(tmp_path / "data"), DataDir.withdraw, []
+
+    def withdraw_and_knock(home: DataDir) -> None:
+        withdraw(home)
+        for waiting in [each for each in threading.enumerate() if each.name == "waits for guests"]:
+            waiting.join(0.2)  # who would let go of the lock by itself has done so
+        with open(home.path / "guests", "a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                barred.append(home.runtime())
+
+    with home.own():
+        home.announce(EngineUrls(database_url="postgresql://x", redis_url="redis://x"))
+        assert home.runtime() is not None
+        monkeypatch.setattr(DataDir, "withdraw", withdraw_and_knock)
+        assert home.wait_for_guests(timeout_seconds=60)
+        assert barred == [None]
+
+
+def test_nobody_can_join_engines_that_are_being_stopped(tmp_path, monkeypatch):
+    stop, found = ValkeyServer.stop, []
+
+    def look_and_stop(server: ValkeyServer) -> None:
+        found.append(DataDir(tmp_path / "data").runtime())
+        stop(server)
+
+    monkeypatch.setattr(ValkeyServer, "stop", look_and_stop)
+    with engines(tmp_path / "data", database_url="postgresql://elsewhere/x") as both:
+        assert both.data_dir.runtime() is not None
+    assert found == [None]
+
+
+def test_who_stops_engines_under_a_guest_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DATABASE_URL", "postgresql://elsewhere/x")
+    monkeypatch.delenv("REDIS_URL", raising=False)
+    with attach_or_start(tmp_path / "data"):
+        pass
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(DataDir, "wait_for_guests", lambda _: False)
+    with attach_or_start(tmp_path / "data"):
+        pass
+    assert "Another command still uses the engines" in capsys.readouterr().err
 
 
 PARENT = """

@@ -34,7 +34,7 @@ def wait(conn, position, want=PAIR, *, event_id=1, buyer="ann", state="waiting",
     if hold:
         conn.execute(
             "INSERT INTO hold (event_id, hold_id, buyer, request_id, state, quantity, expires_at, paid_at)"
-            " VALUES (%s, %s, %s, 'r', %s, 1, now(), CASE WHEN %s = 'paid' THEN now() END)",
+            " VALUES (%s, %s, %s, 'r', %s, 1, now(), CASE WHEN %s IN ('paid', 'refunded') THEN now() END)",
             (event_id, hold_id, buyer, hold, hold),
         )
 
@@ -55,7 +55,8 @@ def test_who_waits_for_what_since_when_and_what_became_of_offers(event, conn):
     for position, want in enumerate((PAIR, FOUR, FOUR)):
         wait(conn, position, want, buyer=("ann", "bob", "ann")[position])
     wait(conn, 3, state="left")
-    for position, hold in enumerate(("active", "paid", "paid", "released", "expired", "expired", "expired")):
+    offers = ("active", "paid", "refunded", "released", "expired", "expired", "expired")
+    for position, hold in enumerate(offers):
         wait(conn, 10 + position, hold=hold)
     wait(conn, 0, event_id=2)
     wait(conn, 1, event_id=2, hold="paid")

@@ -135,12 +135,6 @@ def _kept_seats(session: Session, values: Mapping[str, Any]) -> Rows:
     return [(seat,) for seat in sorted(seats) if session.get("hold_seat", seat) == values["hold"]]
 
 
-def _kept_places(session: Session, values: Mapping[str, Any]) -> Rows:
-    keys = {*session.database.rows["hold_area"], *session.pending.get("hold_area", {})}
-    kept = [(area, session.get("hold_area", (hold, area))) for hold, area in keys if hold == values["hold"]]
-    return [(area, places) for area, places in sorted(kept) if places]
-
-
 SALES = {
     sales.LOCK_EVENT: ("lock event for a sale", _lock_event),
     sales.FIND_SALE: ("find sale", _find_sale),
@@ -157,5 +151,4 @@ SALES = {
     sales.FREE_SOLD: ("free sold seats", _free_sold),
     sales.FREE_SOLD_PLACES: ("free sold places", _free_sold_places),
     sales.KEPT_SEATS: ("seats of an order", _kept_seats),
-    sales.KEPT_PLACES: ("places of an order", _kept_places),
 }

@@ -1,4 +1,4 @@
-"""What a seat costs adds up to the cent, for each seat and for what is held together."""
+"""What a seat costs adds up to the cent."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import asdict
 
 from store import audit, event_prices, events
 from store.errors import BadRequest, Conflicted, NotFound
-from store.prices import Price, PriceTerms, of_categories, of_seats, price_of, together
+from store.prices import Price, PriceTerms, of_categories, price_of
 from store.venues.rows import save_venue
 from store.words import PRICE_MINOR_MAX, EventState
 from tests.allocator.house import plan_of
@@ -38,21 +39,12 @@ def test_the_parts_of_a_seat_add_up_and_each_is_what_it_says_to_half_a_unit(mino
     assert abs(exact - one.tax_minor) <= Fraction(1, 2)
 
 
-@given(st.lists(minors, max_size=20), terms)
-def test_a_party_pays_what_its_seats_cost_one_by_one(prices, terms):
-    each = [price_of(minor, terms) for minor in prices]
-    party = together(each)
-    assert party.total_minor == sum(one.total_minor for one in each)
-    added = 0 if terms.tax_included else party.tax_minor
-    assert party.total_minor == party.price_minor + party.fee_minor + added
-
-
-@given(st.lists(st.integers(0, len(PLAN.seats) - 1), max_size=12, unique=True), st.integers(0, 9), terms)
-def test_seats_and_places_cost_what_their_categories_do(seats, places, terms):
-    each = of_categories(PLAN.categories, terms)
-    one_by_one = [each[PLAN.seats[seat].category] for seat in seats]
-    one_by_one += [each[PLAN.areas[0].category]] * places
-    assert of_seats(PLAN, terms, seats, {0: places}) == together(one_by_one)
+@given(terms)
+def test_each_category_is_told_with_what_a_seat_of_it_costs(terms):
+    told = of_categories(PLAN.categories, terms)
+    for one, category in zip(told, PLAN.categories, strict=True):
+        alone = price_of(category.price_minor, terms)
+        assert asdict(one) == asdict(alone) | {"category": category.name}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from msgspec import json
 
-from store import audit, holds, sales
+from store import audit, blocks, holds, sales
 from store.errors import BadRequest, Conflicted, NotFound, Unavailable
 from store.events import get_event
 from store.invariant import mismatches, read_capacity
@@ -327,6 +327,16 @@ def test_a_holder_is_told_that_the_order_was_taken_back(conn, event):
         with pytest.raises(Conflicted) as refused:
             change(conn, work, event)
         assert refused.value.code == "hold_refunded"
+
+
+def test_an_operator_who_releases_an_order_taken_back_is_told_so(conn, event):
+    order = paid_hold(conn, event)
+    take_back(conn, event, order)
+    before = all_of(conn)
+    with pytest.raises(Conflicted) as refused:
+        blocks.release_hold(conn, event, PLAN, order, SAID)
+    assert refused.value.code == "hold_refunded"
+    assert all_of(conn) == before
 
 
 def test_two_operators_at_once_take_back_once(conn, event, database_url):

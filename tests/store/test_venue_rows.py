@@ -125,7 +125,8 @@ def test_a_wrong_file_imports_nothing_and_says_where_and_why(run, tmp_path):
     wrong.write_text((PLANS / "pretix_sample.json").read_text().replace("hall-1-2", "hall-1-1"))
     refused = run("import", wrong, "--json")
     assert refused.exit_code == 1
-    assert json.loads(refused.stdout)["place"] == "zones[0].rows[0].seats[1].seat_guid"
+    told = json.loads(refused.stdout)
+    assert (told["code"], told["place"]) == ("plan_invalid", "zones[0].rows[0].seats[1].seat_guid")
     assert "already the seat_guid of zones[0].rows[0].seats[0]" in run("import", wrong).stderr
     assert run("list", "--json").stdout == "[]\n"
     assert "No venues yet" in run("list").stdout

@@ -139,6 +139,13 @@ STORE: list[Mutant] = [
         f"{BLOCKS}::test_what_ran_out_is_told_and_an_order_or_no_hold_is_refused",
     ),
     blocks(
+        Kind.CONDITION,
+        "an operator is told that an order was taken back, not that it is released",
+        "    if state is HoldState.REFUNDED:\n",
+        "    if False:\n",
+        "tests/store/test_sales.py::test_an_operator_who_releases_an_order_taken_back_is_told_so",
+    ),
+    blocks(
         Kind.COUNT,
         "a hold an operator releases has all that it counts",
         '        assert found == quantity, f"hold',
