@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from bench.checks.free import Could
 from bench.checks.walk import ENDS_A_HOLD, told
 from bench.evidence import Finding, LedgerRow, Truth, read_json
 
@@ -18,7 +19,7 @@ GIVES = ("held", "offered")
 
 def check_limits(truth: Truth) -> Iterator[Finding]:
     """Findings of kind `over_limit`."""
-    limits = _Limits(truth)
+    limits = Limits(truth)
     for row in truth.ledger:
         yield from limits.take(row)
     if truth.tour is not None:
@@ -31,7 +32,7 @@ def check_limits(truth: Truth) -> Iterator[Finding]:
                 yield Finding("over_limit", story)
 
 
-class _Limits:
+class Limits:
     """What buyers have, by the rows so far."""
 
     def __init__(self, truth: Truth) -> None:
@@ -81,8 +82,15 @@ class _Limits:
         if (buyer := self._buyer_of.pop(hold, None)) is not None:
             del self._holds_of[buyer][hold]
 
-    def _judge(self, row: LedgerRow) -> Iterator[Finding]:
-        has: Counter[tuple[str, str]] = Counter()
+    def allow(self, row: LedgerRow, could: Could) -> bool:
+        """Whether who asks with this row may have as much, or any of it where less would do."""
+        things = Counter({("seat", self._guids[seat]): 1 for seat in could.seats})
+        things.update({("area", self._areas[area]): count for area, count in could.areas.items()})
+        parts = [Counter([thing]) for thing in things] if could.up_to else [things]
+        return any(not list(self._judge(row, part)) for part in parts)
+
+    def _judge(self, row: LedgerRow, more: Counter[tuple[str, str]] | None = None) -> Iterator[Finding]:
+        has: Counter[tuple[str, str]] = Counter(more)
         for things in self._holds_of[row.buyer].values():
             has.update(things)
         quantity, most = has.total(), self._policy.get("seats_per_buyer_max")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from bench.checks.limits import Limits
 from bench.checks.walk import Walk, told
 from bench.evidence import Ask, Finding, LedgerRow, Loss, Seen, Truth, read_frame
 from store.wire import arrival_order
@@ -17,7 +18,8 @@ def check_order(
 ) -> Iterator[Finding]:
     """Rows stand in arrival order, nobody was refused what a later arrival got, clients agree."""
     yield from _ledger_order(truth)
-    yield from _refused_though_free(truth, walk, losses)
+    yield from _refused_though_free(truth, walk)
+    yield from _overtaken(truth, walk, losses)
     yield from _arrivals_told(seen)
     yield from _acting_first(seen)
 
@@ -26,7 +28,7 @@ def _ledger_order(truth: Truth) -> Iterator[Finding]:
     """Within the ledger arrivals grow.
 
     The exception is a request asked again after the stream lost it, which keeps its first arrival: it
-    lies below the cursor from before its batch. It is judged by what it lost (`_refused_though_free`).
+    lies below the cursor from before its batch. It is judged by what it lost (`_overtaken`).
     """
     cursor_before: dict[int, Order] = {}
     cursor: Order = (0, 0)
@@ -45,7 +47,7 @@ def _ledger_order(truth: Truth) -> Iterator[Finding]:
         last = row
 
 
-def _refused_though_free(truth: Truth, walk: Walk, losses: Sequence[Loss]) -> Iterator[Finding]:
+def _refused_though_free(truth: Truth, walk: Walk) -> Iterator[Finding]:
     got: dict[int, list[LedgerRow]] = {}
     for life in walk.lives.values():
         for seat in life.seats:
@@ -69,44 +71,25 @@ def _refused_though_free(truth: Truth, walk: Walk, losses: Sequence[Loss]) -> It
             yield Finding("reordered", f"{story}got {truth.plan.seats[seat].guid}.")
         else:
             yield Finding("unexplained", f"{told(row)} was refused though {names} were free.")
-    yield from _overtaken(truth, walk, got, losses)
 
 
-def _overtaken(
-    truth: Truth, walk: Walk, got: dict[int, list[LedgerRow]], losses: Sequence[Loss]
-) -> Iterator[Finding]:
-    """Named seats refused because somebody decided earlier, but arrived later, had them."""
-    times = {batch.batch_no: batch.batch_time // 1000 for batch in truth.batches}
-    suspects = {winner.at for winner in _out_of_order(truth)}
+def _overtaken(truth: Truth, walk: Walk, losses: Sequence[Loss]) -> Iterator[Finding]:
+    """Refused because somebody decided earlier, but arrived later, had what was asked for."""
+    suspects = {overtaken.row.at: overtaken for overtaken in walk.overtaken}
     if not suspects:
         return
-    numbers = {seat.guid: number for number, seat in enumerate(truth.plan.seats)}
-    for rows in walk.by_key.values():
-        for row in rows:
-            if row.outcome != "taken" or row.at not in suspects:
-                continue
+    times = {batch.batch_no: batch.batch_time // 1000 for batch in truth.batches}
+    limits = Limits(truth)
+    for row in truth.ledger:
+        if (suspect := suspects.get(row.at)) is None:
+            list(limits.take(row))  # what is over them is told by `check_limits`
+            continue
+        lost = next(((part, who) for could, part, who in suspect.could if limits.allow(row, could)), None)
+        if lost is not None:
             arrived, decided = arrival_order(row.arrival)[0], times.get(row.batch_no, 0)
             excused = any(arrived <= loss.lost_at <= decided <= loss.over_at for loss in losses)
-            result = read_frame(f'{{"result":{row.result}}}'.encode()).result
-            for guid in result.get("taken", ()):
-                for winner in got.get(numbers.get(guid, -1), ()):
-                    if not winner.arrival:
-                        continue
-                    end = walk.lives[winner.hold_id].end_of(numbers[guid])
-                    had_it = winner.at < row.at and (end is None or end > row.at)
-                    if had_it and arrival_order(winner.arrival) > arrival_order(row.arrival):
-                        story = f"{told(row)} was refused {guid}: {told(winner)}, who arrived later, had it."
-                        yield Finding("late" if excused else "reordered", story)
-
-
-def _out_of_order(truth: Truth) -> Iterator[LedgerRow]:
-    highest: Order = (0, 0)
-    for row in truth.ledger:
-        if row.kind == "request":
-            order = arrival_order(row.arrival)
-            if order < highest:
-                yield row
-            highest = max(highest, order)
+            story = f"{told(row)} was refused {lost[0]}: {told(lost[1])}, who arrived later, had it."
+            yield Finding("late" if excused else "reordered", story)
 
 
 def _arrivals_told(seen: Sequence[Seen]) -> Iterator[Finding]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from bench.checks.lives import Life
 from bench.checks.walk import Walk, told
-from bench.evidence import Finding, Truth
+from bench.evidence import Finding, HoldRow, Truth
 from store.words import OPERATORS_HOLDS
 
 LIVE = ("active", "paid")
@@ -69,7 +70,10 @@ def _holds(truth: Truth, walk: Walk) -> Iterator[Finding]:
     place_counts: Counter[int] = Counter()
     for hold_id, _, quantity in truth.hold_areas:
         place_counts[hold_id] += quantity
-    pending = {hold_id: kind for kind, hold_id in truth.facts if hold_id is not None}
+    pending: dict[int, set[str]] = defaultdict(set)
+    for kind, about in truth.facts:
+        if about is not None:
+            pending[about].add(kind)
     by_request: dict[tuple[str, str], int] = {}
     for hold in truth.holds:
         key = (hold.buyer, hold.request_id)
@@ -83,7 +87,8 @@ def _holds(truth: Truth, walk: Walk) -> Iterator[Finding]:
             story = f"Hold {hold.hold_id} of {hold.buyer} counts {hold.quantity} and keeps {found}."
             yield Finding("inconsistent", story)
         life = walk.lives.get(hold.hold_id)
-        if life is None and pending.get(hold.hold_id) in ("sold", "returned"):
+        waits = pending.get(hold.hold_id, set())
+        if life is None and waits & {"sold", "returned"}:
             continue  # the ledger has it when the fact is consumed
         if life is None:
             story = (
@@ -95,19 +100,36 @@ def _holds(truth: Truth, walk: Walk) -> Iterator[Finding]:
             whose = f"{hold.buyer}'s ({hold.request_id})"
             story = f"Hold {hold.hold_id} is {whose} in the table; {told(life.row)} got it."
             yield Finding("foreign_hold", story)
-        if pending.get(hold.hold_id) == "returned":
-            continue  # whole or in part: the ledger has it when the fact is consumed
-        ended = life.end is not None or pending.get(hold.hold_id) == "released"
-        if ended == (hold.state in LIVE):
-            says = f"ended ({life.ending or 'fact not consumed yet'})" if ended else "lives"
-            story = (
-                f"Hold {hold.hold_id} of {hold.buyer} is {hold.state} in the table; by the ledger it {says}."
-            )
-            yield Finding("unexplained", story)
+        yield from _ledger_says(hold, life, waits)
     known = {hold.hold_id for hold in truth.holds}
     for hold_id, life in walk.lives.items():
         if hold_id not in known:
             yield Finding("unexplained", f"{told(life.row)} gave hold {hold_id}; the table has no such hold.")
+
+
+def _ledger_says(hold: HoldRow, life: Life, waits: set[str]) -> Iterator[Finding]:
+    """The table's state of a hold against the ledger's; `waits` are kinds of its facts that are not consumed.
+
+    A fact that waits explains what the table is ahead of; without one both say the same.
+    """
+    if "returned" in waits:
+        return  # whole or in part: the ledger has it when the fact is consumed
+    ended = life.end is not None or "released" in waits
+    says = ""
+    if ended == (hold.state in LIVE):
+        says = f"ended ({life.ending or 'fact not consumed yet'})" if ended else "lives"
+    elif not waits and hold.state != (state := _state_of(life)):
+        says = f"is {state}"
+    if says:
+        story = f"Hold {hold.hold_id} of {hold.buyer} is {hold.state} in the table; by the ledger it {says}."
+        yield Finding("unexplained", story)
+
+
+def _state_of(life: Life) -> str:
+    """What the table calls a hold of which the ledger has this."""
+    if life.end is None:
+        return "paid" if life.paid else "active"
+    return {"moved": "released", "returned": "refunded"}.get(life.ending, life.ending)
 
 
 def _areas(truth: Truth) -> Iterator[Finding]:

@@ -6,37 +6,19 @@ and notes where that cannot be: a seat given while somebody has it, a refusal th
 
 from __future__ import annotations
 
-import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
+from bench.checks.free import Choices, Could, Free
+from bench.checks.lives import Later, Life, Order, Overtaken
 from bench.checks.waiting import ListWalk, what
 from bench.evidence import Finding, LedgerRow, Truth, read_json
-from store.plan import Plan, stretches
+from store.wire import arrival_order
 
 ENDS_A_HOLD = frozenset({"released", "expired"})
 """Outcomes of fact and expiry rows after which the hold's seats are free."""
-
-
-@dataclass(slots=True)
-class Life:
-    """A hold from the row that gave it to the row that freed it (None: it still lives)."""
-
-    hold_id: int
-    row: LedgerRow
-    seats: tuple[int, ...]
-    areas: tuple[tuple[int, int], ...]
-    end: tuple[int, int] | None = None
-    given_back: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Seats it gave back while it lived on, each with the row that freed it."""
-    ending: str = ""
-    paid: bool = False
-
-    def end_of(self, seat: int) -> tuple[int, int] | None:
-        """The row that freed this seat of it."""
-        return self.given_back.get(seat, self.end)
 
 
 @dataclass(slots=True)
@@ -58,6 +40,7 @@ class Walk:
     places_blocked: Counter[int] = field(default_factory=Counter)
     """Area → places that an operator took off sale, after the last row."""
     refusals: list[Refusal] = field(default_factory=list)
+    overtaken: list[Overtaken] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     moved: set[int] = field(default_factory=set)
     """Seats that an operator gave another category, at any time."""
@@ -77,13 +60,17 @@ class Walker:
         self._area_free = [area.capacity for area in truth.plan.areas]
         self._category_of = [seat.category for seat in truth.plan.seats]
         self._moves = 0
-        self._stretches = _stretches(truth.plan)
-        """Seats between aisles."""
         self._frees = 0
+        self._choices = Choices(truth.plan, self._category_of)
+        self._now = Free(self._is_free, self._places_free)
+        self._behind = {row.at for row in out_of_order(truth.ledger)}
+        """Rows that were decided behind later arrivals."""
+        self._later = Later(truth.plan, self.walk.lives, self.walk.holder)
         self.owned: Counter[str] = Counter()
         """Seats and places of each buyer that count for the limit."""
         self.list = ListWalk(self.owned, told)
         self._nothing_since: dict[str, int] = {}
+        self._nothing_behind: dict[str, tuple[int, Order]] = {}
 
     def run(self) -> Walk:
         """Along the whole ledger, once."""
@@ -203,8 +190,9 @@ class Walker:
             )
         seats = tuple(self.seat_numbers[g] for g in result.get("seats", ()) if g in self.seat_numbers)
         areas = tuple((self.area_numbers[g], n) for g, n in result.get("areas", {}).items())
-        if (moved := result.get("moved")) is not None:
-            self._end(self.walk.lives.get(int(moved)), row, "moved")
+        old = self.walk.lives.get(int(result.get("moved", -1)))
+        if "moved" in result:
+            self._end(old, row, "moved")
         for seat in seats:
             holder = self.walk.holder.get(seat)
             if seat in self.walk.blocked:
@@ -223,7 +211,9 @@ class Walker:
                 over = -self._area_free[area]
                 story = f"{told(row)} gave {quantity} places in {name}: {over} over its capacity."
                 self.walk.findings.append(Finding("oversold", story))
-        self.walk.lives[row.hold_id] = Life(row.hold_id, row, seats, areas)
+        life = self.walk.lives[row.hold_id] = Life(row.hold_id, row, seats, areas)
+        if self._behind:
+            self._later.given(life, old if old is not None and old.end == row.at else None)
         self.owned[row.buyer] += len(seats) + sum(quantity for _, quantity in areas)
 
     def _end_or_pay(self, row: LedgerRow) -> None:
@@ -279,82 +269,50 @@ class Walker:
         life.areas = tuple((area, quantity) for area, quantity in left.items() if quantity)
 
     def _refuse(self, row: LedgerRow) -> None:
-        if self._nothing_since.get(row.input) == self._frees:
-            return  # refused rightly before, and nothing came free since
-        want = read_json(row.input)
-        free = self._free_for(want)
-        if free is None:
+        if self._nothing_since.get(row.input) != self._frees:  # else nothing came free since it was so
+            could = self._free_for(read_json(row.input))
+            if could is not None:
+                self.walk.refusals.append(Refusal(row, could.seats))
+                return
             self._nothing_since[row.input] = self._frees
+        if self._behind and row.at in self._behind:
+            self._refuse_behind(row)
+
+    def _refuse_behind(self, row: LedgerRow) -> None:
+        """Refused rightly, as things are; but later arrivals were decided before it."""
+        order = arrival_order(row.arrival)
+        frees, nothing_for = self._nothing_behind.get(row.input, (-1, order))
+        if frees == self._frees and nothing_for <= order:
+            return  # more arrivals are later than an earlier one, and they had nothing of it
+        without = self._later.without(order, self._now)
+        found = self._choices.that_could_be_had(read_json(row.input), without)
+        could = [(one, *self._later.who_had(one, order, self._now)) for one in found]
+        if could:
+            self.walk.overtaken.append(Overtaken(row, could))
         else:
-            self.walk.refusals.append(Refusal(row, free))
+            self._nothing_behind[row.input] = self._frees, order
 
-    def _free_for(self, want: dict[str, Any]) -> tuple[int, ...] | None:
-        """Seats that would have satisfied the want, or None when every choice lacked something."""
-        choices = (want, *want.get("fallbacks", ()))
-        return next((free for choice in choices if (free := self._free_for_choice(choice)) is not None), None)
+    def _free_for(self, want: dict[str, Any]) -> Could | None:
+        """What would have satisfied the want, or None when every choice lacked something."""
+        return next(self._choices.that_could_be_had(want, self._now), None)
 
-    def _free_for_choice(self, choice: dict[str, Any]) -> tuple[int, ...] | None:
-        holder, blocked = self.walk.holder, self.walk.blocked
-        up_to = choice.get("up_to", False)
-        named = [self.seat_numbers.get(guid, -1) for guid in choice.get("seats", ())]
-        free = [seat for seat in named if seat >= 0 and seat not in holder and seat not in blocked]
-        if len(free) < len(named) and not up_to:
-            return None
-        places = 0
-        for guid, quantity in choice.get("areas", {}).items():
-            area = self.area_numbers.get(guid)
-            left = 0 if area is None else self._area_free[area]
-            if left < quantity and not up_to:
-                return None
-            places += min(left, quantity)
-        best = choice.get("best") or []
-        parties = best if isinstance(best, list) else [best]
-        if len(parties) > 1:
-            return None  # one may sit where only the next could: the replay's to judge
-        for party in parties:
-            sizes = range(1 if up_to else party["quantity"], party["quantity"] + 1)
-            seats = next(
-                (run for size in sizes if (run := self._run_of(party, size, set(free))) is not None), None
-            )
-            if seats is None and not up_to:
-                return None
-            free += seats or ()
-        return tuple(free) if free or places else None
+    def _is_free(self, seat: int) -> bool:
+        return seat not in self.walk.holder and seat not in self.walk.blocked
 
-    def _run_of(self, best: dict[str, Any], quantity: int, but: set[int]) -> tuple[int, ...] | None:
-        """Seats for a party, by the plan's order: whether there are any, not which are best."""
-        plan, found = self._truth.plan, []
-        low, high = best.get("price_min", 0), best.get("price_max", math.inf)
-        parted = best.get("apart", False)
-        if best.get("accessible", 0):
-            return None  # where they could sit is the replay's to judge
-        for stretch in self._stretches:
-            if best.get("section") not in (None, plan.sections[plan.seats[stretch[0]].section].name):
-                continue
-            run, of = 0, -1
-            for seat in stretch:
-                number = self._category_of[seat]
-                category, before, of = plan.categories[number], of, number
-                meant = best.get("category") in (None, category.name) and low <= category.price_minor <= high
-                is_open = meant and self._is_open(seat) and seat not in but
-                run = (run if number == before else 0) + 1 if is_open else 0
-                if run:
-                    found.append(seat)
-                if run == quantity:
-                    return tuple(range(seat - quantity + 1, seat + 1))
-        return tuple(found[:quantity]) if parted and len(found) >= quantity else None
-
-    def _is_open(self, seat: int) -> bool:
-        """Nobody has it, and it is not kept for who needs an accessible place."""
-        kept = self._truth.plan.seats[seat].accessible or self._truth.plan.seats[seat].companion
-        return not kept and seat not in self.walk.holder and seat not in self.walk.blocked
+    def _places_free(self, area: int, _wanted: int) -> int:
+        return self._area_free[area]
 
 
-def _stretches(plan: Plan) -> list[range]:
-    """Seats between aisles: blocks in a row that only a change of category parts are one."""
-    starts = {plan.blocks[blocks[0]].first for blocks in stretches(plan)}
-    starts |= {block.first for before, block in pairwise(plan.blocks) if before.category == block.category}
-    return [range(*pair) for pair in pairwise([*sorted(starts), len(plan.seats)])]
+def out_of_order(ledger: Sequence[LedgerRow]) -> Iterator[LedgerRow]:
+    """Requests that were decided behind a later arrival."""
+    highest = (0, 0)
+    for row in ledger:
+        if row.kind == "request":
+            order = arrival_order(row.arrival)
+            if order < highest:
+                yield row
+            else:
+                highest = order
 
 
 def told(row: LedgerRow) -> str:

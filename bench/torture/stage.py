@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 import threading
@@ -44,7 +45,7 @@ class Stage:
         self.slug = ""
         """The event on sale."""
         self._noticed: list[Finding] = []
-        self._read: dict[Path, int] = {}
+        self._logs: dict[str, LogTail] = {}
         self._owner = "allocator-1"
         self._down: set[str] = set()
         self._lock = threading.Lock()
@@ -123,14 +124,43 @@ class Stage:
         """Since the last time: processes that ended by themselves, and alerts in their logs."""
         found, self._noticed = self._noticed, []
         for name in self.stack.processes:
-            path = self.logs / f"{name}.log"
-            if not path.exists():
-                continue
-            text = path.read_bytes()
-            new = text[self._read.get(path, 0) :].decode(errors="replace")
-            self._read[path] = len(text)
+            new = self._logs.setdefault(name, LogTail(self.logs / f"{name}.log")).read()
             found += [Finding("alert", f"{name}: {story}") for story in alerts(new)]
         return found
+
+
+class LogTail:
+    """What a bounded log got since the last look, also when it became `.1` and a new one began meanwhile.
+
+    Of two such changes between two looks the older text is gone: that is the log's bound.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._before = path.with_name(path.name + ".1")
+        self._file = 0
+        """The inode of the file that was read; it stays the same when the file is renamed."""
+        self._read_bytes = 0
+
+    def read(self) -> str:
+        """The new text."""
+        new = b""
+        with contextlib.suppress(FileNotFoundError), open(self._path, "rb") as log:
+            file = os.fstat(log.fileno()).st_ino
+            # it may be as long as the one before by now, and a number given anew: either tells of a change
+            if file != self._file or os.fstat(log.fileno()).st_size < self._read_bytes:
+                new, self._file, self._read_bytes = self._rest_of_the_one_before(), file, 0
+            log.seek(self._read_bytes)
+            text = log.read()
+            self._read_bytes += len(text)
+            new += text
+        return new.decode(errors="replace")
+
+    def _rest_of_the_one_before(self) -> bytes:
+        with contextlib.suppress(FileNotFoundError), open(self._before, "rb") as log:
+            log.seek(self._read_bytes if os.fstat(log.fileno()).st_ino == self._file else 0)
+            return log.read()
+        return b""
 
 
 def alerts(log: str) -> list[str]:

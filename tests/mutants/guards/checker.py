@@ -5,8 +5,10 @@ from __future__ import annotations
 from tests.mutants.mutant import In, Kind, Mutant
 
 CHECKER = "tests/checker/test_checker.py"
+OVERTAKEN = "tests/checker/test_checker_overtaken.py"
 TOUR = "tests/checker/test_checker_tour.py"
 answers = In("bench/checks/answers.py")
+lives = In("bench/checks/lives.py")
 order = In("bench/checks/order.py")
 tables = In("bench/checks/tables.py")
 tour = In("bench/checks/tour.py")
@@ -80,16 +82,93 @@ MUTANTS: list[Mutant] = [
     order(
         Kind.CHECKER,
         "the checker sees who was refused what a later arrival got",
-        "    yield from _refused_though_free(truth, walk, losses)\n",
+        "    yield from _refused_though_free(truth, walk)\n",
         "",
         f"{CHECKER}::test_reordered",
     ),
     order(
         Kind.CHECKER,
         "the checker sees who was overtaken after a loss",
-        "    yield from _overtaken(truth, walk, got, losses)\n",
+        "    yield from _overtaken(truth, walk, losses)\n",
         "",
         f"{CHECKER}::test_reordered",
+    ),
+    walk(
+        Kind.CHECKER,
+        "the checker sees who was overtaken though a refusal of the same was right before",
+        "        if self._behind and row.at in self._behind:\n",
+        "        elif self._behind and row.at in self._behind:\n",
+        f"{OVERTAKEN}::test_who_would_have_had_it_but_for_later_arrivals_was_overtaken",
+    ),
+    walk(
+        Kind.CHECKER,
+        "each who was overtaken is judged by its own arrival",
+        "        if frees == self._frees and nothing_for <= order:\n",
+        "        if frees == self._frees:\n",
+        f"{OVERTAKEN}::test_who_arrived_later_is_judged_by_each_arrival_and_a_want_of_its_own",
+    ),
+    walk(
+        Kind.CHECKER,
+        "who was overtaken by what came free since is judged anew",
+        "        if frees == self._frees and nothing_for <= order:\n",
+        "        if frees >= 0 and nothing_for <= order:\n",
+        f"{OVERTAKEN}::test_who_arrived_later_is_judged_by_each_arrival_and_a_want_of_its_own",
+    ),
+    lives(
+        Kind.CHECKER,
+        "an earlier arrival's seat was nobody's to lose",
+        "life.row.arrival and life.since(seat) > order else None",
+        "life.row.arrival else None",
+        f"{OVERTAKEN}::test_who_would_not_have_had_it_all_the_same_was_not",
+    ),
+    lives(
+        Kind.CHECKER,
+        "an earlier arrival's places were nobody's to lose",
+        "        while line and line[-1][0] > order and found < wanted:\n",
+        "        while line and found < wanted:\n",
+        f"{OVERTAKEN}::test_who_would_not_have_had_it_all_the_same_was_not",
+    ),
+    lives(
+        Kind.CHECKER,
+        "places of a hold that is over are nobody's any more",
+        "            places = 0 if life.end is not None else dict(life.areas).get(area, 0)\n",
+        "            places = dict(life.areas).get(area, 0)\n",
+        f"{OVERTAKEN}::test_what_is_over_or_given_back_is_nobodys_any_more",
+    ),
+    lives(
+        Kind.CHECKER,
+        "a hold that was moved has its seats since it had them first",
+        "        return self.kept_seats.get(seat) or arrival_order(self.row.arrival)\n",
+        "        return arrival_order(self.row.arrival)\n",
+        f"{OVERTAKEN}::test_a_hold_that_was_moved_is_no_later_for_what_it_had_before",
+    ),
+    lives(
+        Kind.CHECKER,
+        "a hold that was moved has its places since it had them first",
+        "        return self.kept_areas.get(area) or arrival_order(self.row.arrival)\n",
+        "        return arrival_order(self.row.arrival)\n",
+        f"{OVERTAKEN}::test_places_that_were_moved_are_no_later_than_they_were_had_first",
+    ),
+    lives(
+        Kind.CHECKER,
+        "a seat that a later arrival's move set free was nobody's to lose",
+        "            if self._moved_off.get(seat, order) > order:\n",
+        "            if False:\n",
+        f"{OVERTAKEN}::test_what_a_later_arrivals_move_set_free_was_not_to_be_had_in_order",
+    ),
+    lives(
+        Kind.CHECKER,
+        "places that a later arrival's move set free were nobody's to lose",
+        "            if self._moved_off_area.get(area, order) > order:\n",
+        "            if False:\n",
+        f"{OVERTAKEN}::test_what_a_later_arrivals_move_set_free_was_not_to_be_had_in_order",
+    ),
+    order(
+        Kind.CHECKER,
+        "who may not have as much was not overtaken",
+        " if limits.allow(row, could)), None)\n",
+        "), None)\n",
+        f"{OVERTAKEN}::test_who_may_not_have_as_much_lost_nothing",
     ),
     order(
         Kind.CHECKER,
@@ -118,6 +197,21 @@ MUTANTS: list[Mutant] = [
         "            yield from _frame(buyer, frame, rows, owners)\n",
         "            pass\n",
         f"{CHECKER}::test_unexplained",
+    ),
+    tables(
+        Kind.CHECKER,
+        "the checker sees a payment that never reached the ledger",
+        "    elif not waits and hold.state != (state := _state_of(life)):\n",
+        "    elif not (state := hold.state):\n",
+        "tests/checker/test_checker_states.py::test_a_state_that_the_ledger_does_not_have_is_unexplained",
+    ),
+    tables(
+        Kind.CHECKER,
+        "a fact that waits explains what the table is ahead of",
+        "    elif not waits and hold.state != (state := _state_of(life)):\n",
+        "    elif hold.state != (state := _state_of(life)):\n",
+        "tests/checker/test_checker_states.py"
+        "::test_a_payment_the_allocator_has_not_consumed_yet_explains_the_table",
     ),
     tables(
         Kind.CHECKER,

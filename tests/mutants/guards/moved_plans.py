@@ -28,6 +28,7 @@ sql = In("allocator/sql.py")
 announce = In("allocator/announce.py")
 runtime = In("gateway/events.py")
 stock = In("gateway/stock.py")
+free = In("bench/checks/free.py")
 walk = In("bench/checks/walk.py")
 checked_limits = In("bench/checks/limits.py")
 answers = In("bench/checks/answers.py")
@@ -337,7 +338,7 @@ CHECKER: list[Mutant] = [
         "            pass\n",
         f"{CHECKED}::test_who_is_refused_what_was_moved_away_is_refused_rightly_and_what_was_moved_there_wrongly",
     ),
-    walk(
+    free(
         Kind.CHECKER,
         "the checker parts neighbours of two categories",
         "(run if number == before else 0)",
