@@ -8,6 +8,7 @@ SOCKET = "tests/gateway/test_socket.py"
 HUB = "tests/notifier/test_hub.py"
 PROTOCOL_TEST = "tests/gateway/test_short_frames.py"
 BOUNDS_TEST = "tests/gateway/test_bounds.py"
+MANY = "tests/gateway/test_many_events.py"
 posted = In("gateway/http_protocol.py")
 socket = In("gateway/buyers/socket.py")
 runtime = In("gateway/events.py")
@@ -70,6 +71,13 @@ MUTANTS: list[Mutant] = [
         "if len(self._asked) >= ASKING_MAX:",
         "if len(self._asked) > 1 << 40:",
         f"{BOUNDS_TEST}::test_a_look_up_too_many_is_told_to_come_back",
+    ),
+    In("gateway/runtime.py")(
+        Kind.BOUND,
+        "events that are followed leave connections to append",
+        "connect_async(settings.engines.redis_url, connections_max=connections_max)",
+        "connect_async(settings.engines.redis_url)",
+        f"{MANY}::test_however_many_events_are_followed_appends_have_a_connection",
     ),
     hub(
         Kind.BOUND,
