@@ -105,6 +105,13 @@ SHORT_WAY = [
     ),
     short(
         Kind.BOUND,
+        "who does not read the answers goes the stock way and is read no further",
+        "            and not self.flow.write_paused\n",
+        "",
+        f"{GUARDS}::test_who_does_not_read_the_answers_to_posts_is_read_no_further",
+    ),
+    short(
+        Kind.BOUND,
         "on the short way a body is read no further than its bound",
         "            if len(cycle.body) > REQUEST_BYTES_MAX:\n",
         "            if len(cycle.body) > 1 << 40:\n",
