@@ -162,6 +162,7 @@ class BuyerSocket:
             self._event.clients.discard(self._client)
             self._event.holders.leave(self._buyer_id, self._client)
             self._event.waiters.forget(self._buyer_id, self._client)
+            self._event.intake.leave(self._buyer_id, self)
             self._event.watch.watchers.discard(self._client)
 
     # --- frames ---
