@@ -65,6 +65,27 @@ MUTANTS: list[Mutant] = [
         "            if False:\n",
         f"{SOCKET}::test_a_buyer_with_too_much_undecided_waits_for_decisions_first",
     ),
+    socket(
+        Kind.BOUND,
+        "few keys of one socket are looked up at a time",
+        "        if self._looked_up >= LOOKED_UP_MAX:\n",
+        "        if self._looked_up >= 1 << 40:\n",
+        f"{BOUNDS_TEST}::test_few_keys_of_one_socket_are_looked_up_at_a_time",
+    ),
+    socket(
+        Kind.BOUND,
+        "a key that was looked up counts no more",
+        "            self._looked_up -= 1\n",
+        "",
+        f"{BOUNDS_TEST}::test_few_keys_of_one_socket_are_looked_up_at_a_time",
+    ),
+    socket(
+        Kind.CONDITION,
+        "a token that ran out ends the socket whatever it says",
+        "            if isinstance(error, Unauthorized):\n",
+        "            if False:\n",
+        f"{SOCKET}::test_a_token_that_runs_out_ends_the_socket",
+    ),
     In("gateway/buyers/recall.py")(
         Kind.BOUND,
         "few look-ups wait at a time",
