@@ -26,6 +26,8 @@ class BoundedHttp(HttpToolsProtocol):
     _whole = False
     """The last request that began has arrived whole."""
     _head_bytes = 0
+    _headers_before: list[tuple[bytes, bytes]] | None = None
+    """Of the request before the last one that began."""
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -37,15 +39,22 @@ class BoundedHttp(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        headers = self.headers
         super().data_received(data)
         if self._whole or self.transport.get_protocol() is not self:  # a websocket has its own bounds
             self._stop_timer()
             return
         self._expect_the_rest()
         if self._head_open:
-            self._head_bytes += len(data)
+            self._head_bytes += len(data) if self.headers is headers else self._begun_in(data)
             if self._head_bytes > HEAD_BYTES_MAX:
                 self._refuse(b"431 Request Header Fields Too Large", b"The head has at most 32 KiB.")
+
+    def _begun_in(self, data: bytes) -> int:
+        """How much of a read is the open head that began in it: what follows the last whole request."""
+        _, _, rest = data.rpartition(b"\r\n\r\n")
+        lengths = [int(value) for name, value in self._headers_before or () if name == b"content-length"]
+        return max(0, len(rest) - sum(lengths))
 
     def handle_websocket_upgrade(self) -> None:
         super().handle_websocket_upgrade()
@@ -55,6 +64,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._head_open, self._whole, self._head_bytes = True, False, 0
+        self._headers_before = self.headers
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:

@@ -262,3 +262,27 @@ async def test_who_does_not_read_the_answers_to_posts_is_read_no_further(engine_
         assert blocked
         for _ in range(pieces * posts_a_piece):
             assert (await read_answer(reader)).status == 401
+
+
+@pytest.mark.parametrize("body_bytes", [0, BODY_BYTES])
+@scenario
+async def test_requests_that_are_whole_do_not_count_to_the_head_behind_them(engine_urls, event, body_bytes):
+    many = LIVE * (HEAD_BYTES_MAX // len(LIVE) + 1)
+    last = b"POST /v1/demo/stampede HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % body_bytes
+    last += b" " * body_bytes
+    async with gateway(engine_urls) as served, connected(served) as (reader, _):
+        await until(lambda: served.server.server_state.connections)
+        the_connection(served).data_received(many + last + LIVE[:20])
+        the_connection(served).data_received(LIVE[20:])
+        for _ in range(len(many) // len(LIVE)):
+            assert (await read_answer(reader)).status == 200
+        assert [(await read_answer(reader)).status for _ in range(2)] == [400, 200]
+
+
+@scenario
+async def test_a_head_without_end_behind_a_whole_request_is_refused(engine_urls, event):
+    async with gateway(engine_urls) as served, connected(served):
+        await until(lambda: served.server.server_state.connections)
+        connection = the_connection(served)
+        connection.data_received(LIVE + LIVE[:-2] + b"X-Padding: " + b"x" * HEAD_BYTES_MAX)
+        assert connection.transport.is_closing()

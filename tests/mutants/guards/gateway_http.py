@@ -193,6 +193,27 @@ BEFORE_IT_IS_ONE = [
     ),
     bounds(
         Kind.BOUND,
+        "requests that are whole do not count to the head behind them",
+        "len(data) if self.headers is headers else self._begun_in(data)",
+        "len(data)",
+        f"{GUARDS}::test_requests_that_are_whole_do_not_count_to_the_head_behind_them",
+    ),
+    bounds(
+        Kind.BOUND,
+        "the body before a head does not count to it",
+        "        return max(0, len(rest) - sum(lengths))\n",
+        "        return len(rest)\n",
+        f"{GUARDS}::test_requests_that_are_whole_do_not_count_to_the_head_behind_them",
+    ),
+    bounds(
+        Kind.BOUND,
+        "a head counts from where it began in a read",
+        "        return max(0, len(rest) - sum(lengths))\n",
+        "        return 0\n",
+        f"{GUARDS}::test_a_head_without_end_behind_a_whole_request_is_refused",
+    ),
+    bounds(
+        Kind.BOUND,
         "a body does not count as its head",
         "        self._head_open = False\n        self.begin_request()\n",
         "        self.begin_request()\n",
