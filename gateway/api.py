@@ -286,9 +286,7 @@ async def _on_http(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods_of(request))
-    code = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}.get(
-        error.status_code, "http_error"
-    )
+    code = _CODES.get(error.status_code, "http_error")
     body = problem_body(error.status_code, code, str(error.detail))
     return Response(body, error.status_code, headers, media_type=PROBLEM_TYPE)
 
