@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager
 import redis.asyncio
 
 from gateway.buyers.tokens import Tokens
-from gateway.events import Events, Parts
+from gateway.ending import end
+from gateway.events import Parts
+from gateway.loading import Events
 from gateway.metrics import Metrics
 from gateway.settings import Settings
 from notifier.hub import Hub
@@ -58,10 +60,12 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
     client = connect_async(settings.engines.redis_url, connections_max=connections_max)
     await pool.open(wait=False)
     runtime = Runtime(settings, pool, client)
+    letting_go = asyncio.create_task(runtime.events.run())
     try:
         yield runtime
     finally:
         runtime.stopping = True
+        await end([letting_go])
         await runtime.hub.close_all()
         await runtime.events.stop()
         await asyncio.gather(
