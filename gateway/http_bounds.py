@@ -4,12 +4,17 @@ uvicorn's httptools protocol takes a head of any length, and waits for the rest 
 connection could fill the memory, and many that say nothing use up the files. Here a head has at most
 `HEAD_BYTES_MAX` (431) and a request is whole within `REQUEST_SECONDS_MAX` (408), also the first, on a new
 connection. A request that arrives in one piece, as nearly all do, costs no timer.
+
+And it reads on after each answer, however many requests wait for their turn on the connection. Here it reads
+on when none does, so what waits is what one read brought.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gateway.protocol import SocketProtocol
@@ -18,8 +23,20 @@ HEAD_BYTES_MAX = 32 * 1024
 REQUEST_SECONDS_MAX = 10.0
 
 
+class _TurnByTurn(FlowControl):
+    """Reads on when no request of the connection waits for its turn."""
+
+    def __init__(self, transport: asyncio.Transport, waiting: Collection[object]) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        if not self._waiting:
+            super().resume_reading()
+
+
 class BoundedHttp(HttpToolsProtocol):
-    """One connection. Everything but the two bounds is uvicorn's."""
+    """One connection. Everything but the bounds is uvicorn's."""
 
     _head_open = True
     """No request's head is whole since the last one's end."""
@@ -32,6 +49,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = _TurnByTurn(transport, self.pipeline)
         self._expect_the_rest()
 
     def connection_lost(self, exc: Exception | None) -> None:

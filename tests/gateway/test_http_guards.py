@@ -286,3 +286,24 @@ async def test_a_head_without_end_behind_a_whole_request_is_refused(engine_urls,
         connection = the_connection(served)
         connection.data_received(LIVE + LIVE[:-2] + b"X-Padding: " + b"x" * HEAD_BYTES_MAX)
         assert connection.transport.is_closing()
+
+
+@scenario
+async def test_a_connection_is_read_no_further_while_requests_of_it_wait_for_their_turn(engine_urls, event):
+    a_read, sent, waiting = 10, 500, []
+    async with gateway(engine_urls) as served, connected(served) as (reader, writer):
+        await until(lambda: served.server.server_state.connections)
+        connection: Any = the_connection(served)
+        connection.transport.max_size = a_read * len(LIVE)  # of one read of the socket
+        read = connection.data_received
+
+        def noted(data: bytes) -> None:
+            read(data)
+            waiting.append(len(connection.pipeline))
+
+        connection.data_received = noted
+        writer.write(LIVE * sent)
+        for _ in range(sent):
+            assert (await read_answer(reader)).status == 200
+        assert len(waiting) >= sent // a_read
+        assert max(waiting) <= a_read

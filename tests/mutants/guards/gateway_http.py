@@ -214,6 +214,13 @@ BEFORE_IT_IS_ONE = [
     ),
     bounds(
         Kind.BOUND,
+        "a connection is read no further while requests of it wait",
+        "        self.flow = _TurnByTurn(transport, self.pipeline)\n",
+        "",
+        f"{GUARDS}::test_a_connection_is_read_no_further_while_requests_of_it_wait_for_their_turn",
+    ),
+    bounds(
+        Kind.BOUND,
         "a body does not count as its head",
         "        self._head_open = False\n        self.begin_request()\n",
         "        self.begin_request()\n",
@@ -229,8 +236,8 @@ BEFORE_IT_IS_ONE = [
     bounds(
         Kind.BOUND,
         "a new connection says something in time",
-        "        super().connection_made(transport)\n        self._expect_the_rest()\n",
-        "        super().connection_made(transport)\n",
+        "        self.flow = _TurnByTurn(transport, self.pipeline)\n        self._expect_the_rest()\n",
+        "        self.flow = _TurnByTurn(transport, self.pipeline)\n",
         SLOW,
     ),
     bounds(
