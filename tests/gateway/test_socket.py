@@ -320,6 +320,7 @@ async def test_a_gateway_at_its_bound_says_when_to_come_back(engine_urls, event,
         {"type": "extend", "hold": "65536", "expires_at": 1},
         {"type": "leave", "id": "r1"},
     ],
+    ids=lambda frame: frame["type"],
 )
 @scenario
 async def test_a_token_that_runs_out_ends_the_socket(engine_urls, event, monkeypatch, frame):

@@ -85,7 +85,7 @@ MUTANTS: list[Mutant] = [
         "a token that ran out ends the socket whatever it says",
         "            if isinstance(error, Unauthorized):\n",
         "            if False:\n",
-        f"{SOCKET}::test_a_token_that_runs_out_ends_the_socket",
+        f"{SOCKET}::test_a_token_that_runs_out_ends_the_socket[release]",
     ),
     In("gateway/buyers/recall.py")(
         Kind.BOUND,
