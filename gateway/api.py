@@ -117,6 +117,7 @@ class Watched:
 
     def __init__(self) -> None:
         self.frame: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.frame.add_done_callback(_look_at)
 
     def decided(self, frame: bytes) -> None:
         if not self.frame.done():
@@ -131,6 +132,12 @@ class Watched:
     def refused(self, request_id: str, error: OnsaleError) -> None:
         if not self.frame.done():
             self.frame.set_exception(error)
+
+
+def _look_at(frame: asyncio.Future[bytes]) -> None:
+    """Whoever gave up waiting does not look at a refusal, and asyncio would log that nobody did."""
+    if not frame.cancelled():
+        frame.exception()
 
 
 @router.get("/events/{event}/requests/{request_id}")
@@ -152,7 +159,10 @@ async def show_request(
         if pending is not None:
             watched = Watched()
             runtime.intake.attach(pending, watched)
-            done, _ = await asyncio.wait([watched.frame], timeout=max(left, 0))
+            try:
+                done, _ = await asyncio.wait([watched.frame], timeout=max(left, 0))
+            finally:
+                runtime.intake.detach(pending, watched)
             if not done:
                 body = {"id": request_id, "arrival": pending.arrival or None, "state": "undecided"}
                 return json_response(body, 202, {"Retry-After": "1"})
@@ -276,9 +286,7 @@ async def _on_http(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods_of(request))
-    code = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}.get(
-        error.status_code, "http_error"
-    )
+    code = _CODES.get(error.status_code, "http_error")
     body = problem_body(error.status_code, code, str(error.detail))
     return Response(body, error.status_code, headers, media_type=PROBLEM_TYPE)
 

@@ -1,13 +1,12 @@
-"""The events this gateway serves: plan, policy and seat map of each, and what runs for it.
+"""An event this gateway serves: its plan, policy and seat map, and what runs for it.
 
-An event is loaded when first asked for. Its seat map is a snapshot plus the deltas after it; a gap
-in batch numbers, and every new subscription, means a new snapshot.
+Its seat map is a snapshot plus the deltas after it; a gap in batch numbers, and every new subscription,
+means a new snapshot. `gateway.loading` says which events are served.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import time
 from collections.abc import Coroutine
@@ -24,7 +23,6 @@ from gateway.follow import Follower
 from gateway.gate import Refusal, Seats, Taken
 from gateway.holders import MOVED, Holders
 from gateway.metrics import Metrics
-from gateway.problems import Busy
 from gateway.settings import Settings
 from gateway.waiters import WAITLISTED, Waiters
 from gateway.watch import Watch
@@ -42,10 +40,8 @@ log = logging.getLogger("onsale.gateway")
 ROW_SECONDS = 2.0
 """How often an event's row is read again: its name, its state, the switch of the fast gate."""
 SUBSCRIBE_SECONDS_MAX = 2.0
-MISSING_SECONDS = 1.0
 LOAD_AGAIN_SECONDS = 1.0
 """Pause before the seat map is read again while the database is away."""
-MISSING_MAX = 1_000
 HELD_BACK_MAX = 10_000
 
 
@@ -76,6 +72,8 @@ class EventRuntime:
         self.following = False
         self.gated = 0
         """Requests the fast gate refused."""
+        self.used_at = time.monotonic()
+        """When somebody asked for the event, or was last seen to use it (see `in_use`)."""
         self._parts = parts
         stream = RedisIntake(parts.redis, row.slug, replicas=parts.settings.stream_replicas)
         bounds = parts.settings.bounds
@@ -113,6 +111,11 @@ class EventRuntime:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    @property
+    def in_use(self) -> bool:
+        """Whether somebody is here, or waits for an answer that only this can give."""
+        return bool(self.clients or self.intake.undecided or self.recall.asked or self.waiters.asked)
 
     # --- what buyers ask ---
 
@@ -311,63 +314,3 @@ class Parts(msgspec.Struct):
     pool: Pool
     redis: redis.asyncio.Redis
     metrics: Metrics
-
-
-class Events:
-    """Events by slug, each loaded once."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._loaded: dict[str, EventRuntime] = {}
-        self._loading: dict[str, asyncio.Task[EventRuntime]] = {}
-        self._missing: dict[str, float] = {}
-
-    def loaded(self) -> list[EventRuntime]:
-        return list(self._loaded.values())
-
-    def known(self, slug: str) -> EventRuntime | None:
-        """An event that is loaded."""
-        return self._loaded.get(slug)
-
-    async def get(self, slug: str) -> EventRuntime:
-        """Raises `NotFound` (event_not_found), `Unavailable` when it cannot be loaded now."""
-        found = self._loaded.get(slug)
-        if found is not None:
-            return found
-        if self._missing.get(slug, 0.0) > time.monotonic():
-            raise NotFound("event_not_found", f"There is no event {slug!r}. GET /v1/events lists them.")
-        if len(self._loaded) + len(self._loading) >= self._parts.settings.bounds.events_max:
-            raise Busy("too_many_events", "This gateway serves as many events as it can.")
-        task = self._loading.get(slug)
-        if task is None:
-            task = self._loading[slug] = asyncio.get_running_loop().create_task(self._load(slug))
-            task.add_done_callback(functools.partial(self._forget, slug))
-        return await asyncio.shield(task)
-
-    def _forget(self, slug: str, done: asyncio.Task[EventRuntime]) -> None:
-        del self._loading[slug]
-        if not done.cancelled():
-            done.exception()  # whoever asked has it, if they still wait
-
-    async def _load(self, slug: str) -> EventRuntime:
-        try:
-            async with self._parts.pool.connection() as connection:
-                row = await lookups.event_by_slug(connection, slug)
-                text = await lookups.plan_text(connection, row.id)
-                moves = await lookups.plan_moves(connection, row.id)
-                seat_map = await lookups.seat_map(connection, row.id)
-        except NotFound:
-            if len(self._missing) >= MISSING_MAX:
-                self._missing.clear()
-            self._missing[slug] = time.monotonic() + MISSING_SECONDS
-            raise
-        except DATABASE_AWAY as error:
-            raise Unavailable("The database is away. Try again shortly.") from error
-        runtime = EventRuntime(row, *text, moves, seat_map, self._parts)
-        await runtime.start()
-        self._loaded[slug] = runtime
-        return runtime
-
-    async def stop(self) -> None:
-        await end(self._loading.values())
-        await asyncio.gather(*(event.stop() for event in self.loaded()))

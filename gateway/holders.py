@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import redis.asyncio
@@ -36,6 +36,8 @@ SOON_MAX = 100_000
 """Most holds remembered as told; beyond it those that end first are forgotten."""
 MOVED = b'"moved":'
 """In the decision of a request that moved a hold."""
+EXTENDED = b'"extensions_left":'
+"""In what is told of a hold that was extended, or of which some was given back."""
 
 
 class ChangedHold(Struct, frozen=True):
@@ -95,8 +97,8 @@ class Holders:
         self._told_of: dict[str, set[int]] = {}
         self._ends: list[tuple[int, int]] = []
         """A heap of (end, hold) of `_told`."""
-        self._back: list[tuple[str, Client]] = []
-        """Who came back within the minute."""
+        self._back: dict[Client, str] = {}
+        """Sockets that came back within the minute, and whose they are."""
         self._telling: set[asyncio.Task[None]] = set()
 
     # --- sockets ---
@@ -105,10 +107,11 @@ class Holders:
         """A socket of this buyer; within a hold's last minute it is told so after the next look."""
         self._sockets.setdefault(buyer, []).append(client)
         if buyer in self._told_of:
-            self._back.append((buyer, client))
+            self._back[client] = buyer
 
     def leave(self, buyer: str, client: Client) -> None:
         """The socket is gone."""
+        self._back.pop(client, None)
         mine = self._sockets.get(buyer, [])
         if client in mine:
             mine.remove(client)
@@ -129,6 +132,13 @@ class Holders:
         """Another gateway says what a buyer did there."""
         if news.gateway != self._gateway_id:
             self._write(news.buyer, news.frame, None)
+            if EXTENDED in news.frame:
+                self.extended(news.buyer)
+
+    def extended(self, buyer: str) -> None:
+        """A hold ends later: perhaps still within the minute, and so before what the last look found."""
+        if buyer in self._sockets:
+            self.look_again()
 
     def decided(self, buyer: str, frame: bytes) -> None:
         """A decision that may have moved a hold: the buyer's sockets hear of both holds."""
@@ -170,11 +180,13 @@ class Holders:
 
     async def look(self) -> None:
         """Tell of the holds that came within their last minute, and who came back within it."""
-        back, self._back = self._back, []
-        mine = [no for buyer, _ in back for no in self._told_of.get(buyer, ())]
+        back = dict(self._back)
+        mine = [no for buyer in back.values() for no in self._told_of.get(buyer, ())]
         async with self._pool.connection() as connection:
             if mine:
                 self._tell_back(back, await lookups.still_held(connection, self._event_id, mine))
+            for client in back:  # not before they were told: the database may be away
+                self._back.pop(client, None)
             more = True
             while more:
                 found = await lookups.ending_soon(connection, self._event_id, *self._through)
@@ -192,9 +204,9 @@ class Holders:
         if found:
             self._forget(found[-1].now)
 
-    def _tell_back(self, back: Sequence[tuple[str, Client]], found: Sequence[Ending]) -> None:
+    def _tell_back(self, back: Mapping[Client, str], found: Sequence[Ending]) -> None:
         for ending in found:
-            for buyer, client in back:
+            for client, buyer in back.items():
                 if buyer == ending.buyer:
                     client.write(_ends_soon(ending))
 

@@ -4,12 +4,17 @@ uvicorn's httptools protocol takes a head of any length, and waits for the rest 
 connection could fill the memory, and many that say nothing use up the files. Here a head has at most
 `HEAD_BYTES_MAX` (431) and a request is whole within `REQUEST_SECONDS_MAX` (408), also the first, on a new
 connection. A request that arrives in one piece, as nearly all do, costs no timer.
+
+And it reads on after each answer, however many requests wait for their turn on the connection. Here it reads
+on when none does, so what waits is what one read brought.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gateway.protocol import SocketProtocol
@@ -18,18 +23,33 @@ HEAD_BYTES_MAX = 32 * 1024
 REQUEST_SECONDS_MAX = 10.0
 
 
+class _TurnByTurn(FlowControl):
+    """Reads on when no request of the connection waits for its turn."""
+
+    def __init__(self, transport: asyncio.Transport, waiting: Collection[object]) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        if not self._waiting:
+            super().resume_reading()
+
+
 class BoundedHttp(HttpToolsProtocol):
-    """One connection. Everything but the two bounds is uvicorn's."""
+    """One connection. Everything but the bounds is uvicorn's."""
 
     _head_open = True
     """No request's head is whole since the last one's end."""
     _whole = False
     """The last request that began has arrived whole."""
     _head_bytes = 0
+    _headers_before: list[tuple[bytes, bytes]] | None = None
+    """Of the request before the last one that began."""
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = _TurnByTurn(transport, self.pipeline)
         self._expect_the_rest()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -37,15 +57,22 @@ class BoundedHttp(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        headers = self.headers
         super().data_received(data)
         if self._whole or self.transport.get_protocol() is not self:  # a websocket has its own bounds
             self._stop_timer()
             return
         self._expect_the_rest()
         if self._head_open:
-            self._head_bytes += len(data)
+            self._head_bytes += len(data) if self.headers is headers else self._begun_in(data)
             if self._head_bytes > HEAD_BYTES_MAX:
                 self._refuse(b"431 Request Header Fields Too Large", b"The head has at most 32 KiB.")
+
+    def _begun_in(self, data: bytes) -> int:
+        """How much of a read is the open head that began in it: what follows the last whole request."""
+        _, _, rest = data.rpartition(b"\r\n\r\n")
+        lengths = [int(value) for name, value in self._headers_before or () if name == b"content-length"]
+        return max(0, len(rest) - sum(lengths))
 
     def handle_websocket_upgrade(self) -> None:
         super().handle_websocket_upgrade()
@@ -55,6 +82,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._head_open, self._whole, self._head_bytes = True, False, 0
+        self._headers_before = self.headers
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:

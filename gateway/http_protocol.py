@@ -4,7 +4,8 @@ The stock protocol starts a task for each request, hands it the body through an 
 answer back through two coroutine calls; that costs as much as everything onsale does with the request.
 Here the request is taken when its body is complete, and its answer is written when it is known.
 Whatever is unusual goes the stock way and meets the same `Posting` there (`serve`): pipelined
-behind another request, HTTP/1.0, `Connection: close`, `Expect`, an encoded path.
+behind another request, HTTP/1.0, `Connection: close`, `Expect`, an encoded path, a client that does not
+read its answers (there it is read no further).
 `tests/gateway/test_http_protocol.py` holds both ways to the same answers.
 """
 
@@ -103,6 +104,7 @@ class HttpProtocol(BoundedHttp):
             and self.parser.should_keep_alive()
             and not self.expect_100_continue
             and not self.parser.should_upgrade()
+            and not self.flow.write_paused
         ):
             slug = event_in(self.url.decode("latin-1"))
             if slug is not None:

@@ -6,7 +6,6 @@ OnsaleError (store.errors)
 │   ├── NotFound        404
 │   ├── Conflicted      409
 │   ├── Unauthorized    401   no token, or not a valid one
-│   ├── Forbidden       403
 │   ├── TooLarge        413
 │   ├── KeyReused       422   the key is known with other content
 │   └── TooMany         429   the caller's own bound
@@ -27,10 +26,6 @@ PROBLEM_TYPE = "application/problem+json"
 
 class Unauthorized(Refused):
     """The token is missing or not valid."""
-
-
-class Forbidden(Refused):
-    """This caller may not do that."""
 
 
 class TooLarge(Refused):
@@ -65,7 +60,6 @@ _STATUS: tuple[tuple[type[OnsaleError], int], ...] = (
     (NotFound, 404),
     (Conflicted, 409),
     (Unauthorized, 401),
-    (Forbidden, 403),
     (TooLarge, 413),
     (KeyReused, 422),
     (TooMany, 429),

@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager
 import redis.asyncio
 
 from gateway.buyers.tokens import Tokens
-from gateway.events import Events, Parts
+from gateway.ending import end
+from gateway.events import Parts
+from gateway.loading import Events
 from gateway.metrics import Metrics
 from gateway.settings import Settings
 from notifier.hub import Hub
@@ -22,6 +24,10 @@ from store.stream.redis_stream import connect_async
 log = logging.getLogger("onsale.gateway")
 
 POOL_OPEN_SECONDS_MAX = 5.0
+STREAM_CONNECTIONS_PER_EVENT = 2
+"""One follows the fan-out for as long as the event is served, one appends."""
+STREAM_CONNECTIONS_MORE = 100
+"""For everything short: waking allocators, telling other gateways, asking for a stream's last id."""
 
 
 class Runtime:
@@ -50,13 +56,16 @@ class Runtime:
 async def running(settings: Settings) -> AsyncIterator[Runtime]:
     """A runtime, closed in order: sockets are told to come back (1012), then the loops, then the engines."""
     pool = lookups.open_pool(settings.engines.database_url, size_max=settings.bounds.database_connections_max)
-    client = connect_async(settings.engines.redis_url)
+    connections_max = STREAM_CONNECTIONS_PER_EVENT * settings.bounds.events_max + STREAM_CONNECTIONS_MORE
+    client = connect_async(settings.engines.redis_url, connections_max=connections_max)
     await pool.open(wait=False)
     runtime = Runtime(settings, pool, client)
+    letting_go = asyncio.create_task(runtime.events.run())
     try:
         yield runtime
     finally:
         runtime.stopping = True
+        await end([letting_go])
         await runtime.hub.close_all()
         await runtime.events.stop()
         await asyncio.gather(

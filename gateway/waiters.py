@@ -120,6 +120,11 @@ class Waiters:
             self._poked.add(buyer)
             self._wake.set()
 
+    @property
+    def asked(self) -> bool:
+        """Whether somebody waits in `find`."""
+        return bool(self._finding)
+
     async def find(self, buyer: str) -> WaitingList:
         """What the buyer has on the list now; raises `Busy` or `Unavailable`."""
         if len(self._finding) >= ASKING_MAX:

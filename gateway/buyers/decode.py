@@ -38,7 +38,6 @@ EventSlug = Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,64}$(?!\n)")]
 
 is_request_id = re.compile(r"[A-Za-z0-9._~-]{1,64}").fullmatch
 is_event_slug = re.compile(r"[a-z0-9-]{1,64}").fullmatch
-is_hold = re.compile(r"[1-9][0-9]{0,18}").fullmatch
 
 
 class Frame(Struct, frozen=True, tag_field="type", forbid_unknown_fields=True):

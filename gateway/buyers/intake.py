@@ -129,7 +129,10 @@ class Intake:
         return pending
 
     def attach(self, pending: Pending, waiter: Waiter) -> None:
-        """One more to tell; the oldest of too many is let go."""
+        """One more to tell, until `detach`; the oldest of too many is let go."""
+        if pending.arrival and waiter.prompt:  # that is all it waits for
+            waiter.accepted(pending.request_id, pending.arrival)
+            return
         if waiter not in pending.waiters:
             if len(pending.waiters) >= WAITERS_MAX:
                 del pending.waiters[0]
@@ -137,6 +140,16 @@ class Intake:
             pending.prompt = pending.prompt or waiter.prompt
         if pending.arrival:
             waiter.accepted(pending.request_id, pending.arrival)
+
+    def detach(self, pending: Pending, waiter: Waiter) -> None:
+        """Nobody to tell any more. The request is kept all the same."""
+        if waiter in pending.waiters:
+            pending.waiters.remove(waiter)
+
+    def leave(self, buyer: str, waiter: Waiter) -> None:
+        """The waiter of any of this buyer's requests is gone."""
+        for pending in self._by_buyer.get(buyer, {}).values():
+            self.detach(pending, waiter)
 
     def _check_room(self) -> None:
         if len(self._queue) >= self._bounds.waiting_max:

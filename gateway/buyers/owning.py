@@ -48,6 +48,8 @@ async def change(
         raise Unavailable(UNKNOWN) from error
     await _wake_allocator(event)
     event.holders.tell(buyer, hold_frame(changed), socket)
+    if isinstance(wish, Extend):
+        event.holders.extended(buyer)
     return changed
 
 

@@ -191,7 +191,10 @@ class Posting:
         self._pending = self._event.intake.submit(self._buyer, self._key, self._content, self)
 
     def _time_is_over(self) -> None:
-        arrival = self._pending.arrival if self._pending is not None else ""
+        arrival = ""
+        if self._pending is not None:
+            arrival = self._pending.arrival
+            self._event.intake.detach(self._pending, self)
         if arrival:
             self._found(arrival, b"")
         else:

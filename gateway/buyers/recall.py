@@ -30,6 +30,11 @@ class Recall:
         self._task: asyncio.Task[None] | None = None
         self.queries = 0
 
+    @property
+    def asked(self) -> bool:
+        """Whether somebody has not been told yet."""
+        return bool(self._asked) or (self._task is not None and not self._task.done())
+
     def ask(self, buyer: str, request_id: str, then: Then) -> None:
         """Look a key up with everybody else's; `then` must neither wait nor raise."""
         if len(self._asked) >= ASKING_MAX:

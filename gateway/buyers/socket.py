@@ -25,6 +25,7 @@ from gateway.buyers.decode import (
     id_in,
     want_of,
 )
+from gateway.buyers.recall import Then
 from gateway.buyers.tokens import Buyer
 from gateway.events import EventRuntime
 from gateway.gate import not_queued_frame, refusable
@@ -46,6 +47,8 @@ TOO_MANY_UNDECIDED = 4429
 TRY_LATER = 1013
 OVER_BOUND_MAX = 100
 """Requests over the buyer's bound, one after the other, before the socket is closed."""
+LOOKED_UP_MAX = 200
+"""Keys of one socket that the ledger is asked for at a time: all sockets share its look-ups."""
 
 
 def request_headers(scope: Message) -> tuple[str | None, str]:
@@ -91,7 +94,9 @@ async def serve(runtime: Runtime, scope: Message, receive: Any, send: Any) -> No
 class BuyerSocket:
     """What one socket knows; also the `Waiter` its decisions go to."""
 
-    __slots__ = ("_buyer", "_buyer_id", "_client", "_event", "_over_bound", "_owning", "_runtime")
+    __slots__ = (
+        "_buyer", "_buyer_id", "_client", "_event", "_looked_up", "_over_bound", "_owning", "_runtime",
+    )  # fmt: skip
     prompt = False
 
     def __init__(self, runtime: Runtime, client: Client) -> None:
@@ -100,7 +105,7 @@ class BuyerSocket:
         self._event: EventRuntime = None  # type: ignore[assignment]  # set by greet before anything reads it
         self._buyer = Buyer("", 0.0)
         self._buyer_id = ""
-        self._over_bound = 0
+        self._over_bound = self._looked_up = 0
         self._owning = False
 
     # --- Waiter ---
@@ -162,6 +167,7 @@ class BuyerSocket:
             self._event.clients.discard(self._client)
             self._event.holders.leave(self._buyer_id, self._client)
             self._event.waiters.forget(self._buyer_id, self._client)
+            self._event.intake.leave(self._buyer_id, self)
             self._event.watch.watchers.discard(self._client)
 
     # --- frames ---
@@ -257,7 +263,19 @@ class BuyerSocket:
             except OnsaleError as error:
                 self._refuse(error, request_id)
 
-        event.recall.ask(buyer, request_id, then)
+        self._look_up(request_id, then)
+
+    def _look_up(self, request_id: str, then: Then) -> None:
+        """Ask the ledger; raises `TooMany` while it is asked for many keys of this socket."""
+        if self._looked_up >= LOOKED_UP_MAX:
+            raise TooMany("too_many_lookups", "Many of your requests are being looked up. Ask again shortly.")
+        self._looked_up += 1
+
+        def found(decided: Decided | None, error: OnsaleError | None) -> None:
+            self._looked_up -= 1
+            then(decided, error)
+
+        self._event.recall.ask(self._buyer_id, request_id, found)
 
     def _resume(self, frame: Resume) -> None:
         event, buyer = self._event, self._buyer_id
@@ -265,10 +283,13 @@ class BuyerSocket:
             pending = event.intake.find(buyer, request_id)
             if pending is not None:
                 event.intake.attach(pending, self)
-            else:
-                event.recall.ask(buyer, request_id, self._resumed(request_id))
+                continue
+            try:
+                self._look_up(request_id, self._resumed(request_id))
+            except TooMany as error:
+                self.refused(request_id, error)
 
-    def _resumed(self, request_id: str) -> Any:
+    def _resumed(self, request_id: str) -> Then:
         def then(decided: Decided | None, error: OnsaleError | None) -> None:
             if error is not None:
                 self.refused(request_id, error)
@@ -302,3 +323,5 @@ class BuyerSocket:
                 client.write(error_frame(error, frame.id))
             else:
                 client.write(owning.hold_error_frame(error, frame.hold))
+            if isinstance(error, Unauthorized):
+                client.close(TOKEN_NOT_VALID, str(error))

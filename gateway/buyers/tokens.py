@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import jwt
 from jwt import PyJWK, PyJWKSet
 
+from gateway.buyers.decode import TOKEN_LENGTH_MAX
 from gateway.problems import Unauthorized
 from gateway.settings import Settings
 from store.errors import Unavailable
 
 ASYMMETRIC = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 SUBJECT_LENGTH_MAX = 128
-TOKEN_LENGTH_MAX = 4096
 KEPT_MAX = 10_000
 LEEWAY_SECONDS = 5
 KEYS_AGE_SECONDS_MAX = 600.0

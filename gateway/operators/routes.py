@@ -36,16 +36,16 @@ Conn = psycopg.Connection[Any]
 
 
 # Told in the description; checked by `store.events`, for all who change events.
-_Slug = Annotated[str, Meta(extra_json_schema={"pattern": f"^{events.SLUG.pattern}$"})]
-_Name = Annotated[str, Meta(extra_json_schema={"maxLength": events.NAME_LENGTH_MAX})]
+Slug = Annotated[str, Meta(extra_json_schema={"pattern": f"^{events.SLUG.pattern}$"})]
+Name = Annotated[str, Meta(extra_json_schema={"maxLength": events.NAME_LENGTH_MAX})]
 
 
 class NewEvent(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `POST /v1/operator/events` takes. `venue` is a slug; the name is the slug unless given."""
 
-    slug: _Slug
+    slug: Slug
     venue: str
-    name: _Name = ""
+    name: Name = ""
     opens_at: datetime | None = None
     open: bool = False
 

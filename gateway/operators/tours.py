@@ -6,9 +6,8 @@ made it join and why. Errors are problem+json with the codes of `store.tours`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-import psycopg
 from fastapi import APIRouter, Depends, Request, Response
 from msgspec import Meta, Struct
 
@@ -20,34 +19,30 @@ from gateway.operators.access import (
     require_operator,
     wake_allocator,
 )
+from gateway.operators.routes import Name, Slug
+from gateway.operators.seats import Conn, Who, Why
 from store import audit, tours
-from store.events import NAME_LENGTH_MAX, SLUG, Event
+from store.events import Event
 from store.terms import SEATS_PER_BUYER_MAX
 
-Conn = psycopg.Connection[Any]
-
-# Told in the description; checked by `store.tours` and `store.audit`, for all who change tours.
-_Slug = Annotated[str, Meta(extra_json_schema={"pattern": f"^{SLUG.pattern}$"})]
-_Name = Annotated[str, Meta(extra_json_schema={"maxLength": NAME_LENGTH_MAX})]
+# Told in the description; checked by `store.tours`, for all who change tours.
 _Seats = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": SEATS_PER_BUYER_MAX})]
-_Who = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": audit.WHO_LENGTH_MAX})]
-_Why = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": audit.WHY_LENGTH_MAX})]
 
 
 class NewTour(Struct, frozen=True, forbid_unknown_fields=True):
     """What `POST /v1/operator/tours` takes; the name is the slug unless given."""
 
-    slug: _Slug
+    slug: Slug
     seats_per_buyer_max: _Seats
-    name: _Name = ""
+    name: Name = ""
 
 
 class NewDate(Struct, frozen=True, forbid_unknown_fields=True):
     """What `POST /v1/operator/tours/{tour}/events` takes: a draft, who makes it a date, and why."""
 
-    event: _Slug
-    who: _Who
-    why: _Why
+    event: Slug
+    who: Who
+    why: Why
 
 
 router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])

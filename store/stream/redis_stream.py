@@ -64,8 +64,12 @@ def connect(url: str) -> redis.Redis:
     )
 
 
-def connect_async(url: str) -> redis.asyncio.Redis:
-    """An asyncio client that never retries by itself."""
+def connect_async(url: str, *, connections_max: int | None = None) -> redis.asyncio.Redis:
+    """An asyncio client that never retries by itself.
+
+    `connections_max` counts those of all who use it at once: at the bound (redis-py's own is 100) it does not
+    wait, it raises what a lost connection raises.
+    """
     from redis.asyncio.retry import Retry as AsyncRetry
 
     return redis.asyncio.Redis.from_url(
@@ -73,6 +77,7 @@ def connect_async(url: str) -> redis.asyncio.Redis:
         socket_timeout=SOCKET_TIMEOUT_SECONDS,
         socket_connect_timeout=2.0,
         retry=AsyncRetry(NoBackoff(), 0),
+        max_connections=connections_max,
     )
 
 

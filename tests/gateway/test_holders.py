@@ -72,6 +72,62 @@ async def test_after_an_extension_the_holder_is_told_again_before_the_new_end(en
         assert await ann.receive("hold") == ends_soon(1, first + 20_000)
 
 
+@pytest.mark.parametrize("on_another_gateway", [False, True])
+@scenario
+async def test_a_short_extension_is_told_before_its_new_end_though_later_ends_were_told(
+    engine_urls, event, conn, on_another_gateway
+):
+    conn.execute("UPDATE event SET extension_seconds = 10")
+    first = give(conn, event, 1, seats=(1,), places=0, seconds=SOON)
+    give(conn, event, 2, buyer="bob", seats=(2,), places=0, seconds=SOON + 20)
+    async with (
+        gateway(engine_urls) as here,
+        gateway(engine_urls) as there,
+        StandIn(engine_urls, event),
+        here.socket("ann") as ann,
+        here.socket("bob") as bob,
+    ):
+        await looks(here).look()
+        assert await ann.receive("hold") == ends_soon(1, first)
+        await bob.receive("hold")
+        asked = there if on_another_gateway else here
+        path, wish = f"{HOLDS}/1/extend", {"expires_at": first}
+        if on_another_gateway:
+            await there.runtime.events.get(EVENT)
+        await asked.http("POST", path, body=wish, headers=bearer())
+        assert (await ann.receive("hold"))["expires_at"] == first + 10_000
+        await looks(here).look()
+        assert await ann.receive("hold") == ends_soon(1, first + 10_000)
+        await bob.nothing_for(0.05)
+
+
+@scenario
+async def test_who_comes_back_while_the_database_is_away_is_told_when_it_is_back(
+    engine_urls, event, conn, monkeypatch
+):
+    first = give(conn, event, 1, seats=(1,), places=0, seconds=SOON)
+    async with gateway(engine_urls) as served, served.socket("ann") as before:
+        await looks(served).look()
+        await before.receive("hold")
+        async with served.socket("ann") as again:
+            async with served.socket("ann"):
+                assert len(looks(served)._back) == 2
+            await until(lambda: len(looks(served)._back) == 1)
+            with monkeypatch.context() as away:
+                away.setattr(lookups, "still_held", _away)
+                with pytest.raises(psycopg.OperationalError):
+                    await looks(served).look()
+            for _ in range(2):
+                await looks(served).look()
+            assert await again.receive("hold") == ends_soon(1, first)
+            for one in (again, before):
+                await one.nothing_for(0.05)
+
+
+async def _away(*_: object) -> None:
+    raise psycopg.OperationalError("away")
+
+
 @scenario
 async def test_after_a_pause_whoever_ends_later_is_told_and_nobody_twice(engine_urls, event, conn):
     give(conn, event, 1, seats=(1,), places=0, seconds=SOON)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import socket
 from typing import Any
 
 import psycopg
@@ -227,3 +228,71 @@ async def test_a_slow_request_does_not_take_the_place_of_an_answer_that_is_owed(
         writer.write(raw_post("r1", Prefer="wait=1") + raw_post("r2")[:40])
         assert (await read_answer(reader)).status == 202
         assert (await read_answer(reader)).status == 408
+
+
+KERNEL_BYTES = 65_536
+"""So that little is on its way, and the gateway notices soon who does not read."""
+
+
+@scenario
+async def test_who_does_not_read_the_answers_to_posts_is_read_no_further(engine_urls, event):
+    post = b"POST /v1/events/x/requests HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+    posts_a_piece, pieces = 400, 0
+    async with gateway(engine_urls) as served, connected(served) as (reader, writer):
+        await until(lambda: served.server.server_state.connections)
+        connection = the_connection(served)
+        here, there = (one.transport.get_extra_info("socket") for one in (connection, writer))
+        here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES)
+        there.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, KERNEL_BYTES)
+        while pieces < 50 and not connection.flow.read_paused:
+            connection.data_received(post * posts_a_piece)
+            pieces += 1
+        assert connection.flow.read_paused
+        assert connection.transport.get_write_buffer_size() < 100_000, "little above the high-water mark"
+        for _ in range(pieces * posts_a_piece):
+            assert (await read_answer(reader)).status == 401
+
+
+@pytest.mark.parametrize("body_bytes", [0, BODY_BYTES])
+@scenario
+async def test_requests_that_are_whole_do_not_count_to_the_head_behind_them(engine_urls, event, body_bytes):
+    many = LIVE * (HEAD_BYTES_MAX // len(LIVE) + 1)
+    last = b"POST /v1/demo/stampede HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % body_bytes
+    last += b" " * body_bytes
+    async with gateway(engine_urls) as served, connected(served) as (reader, _):
+        await until(lambda: served.server.server_state.connections)
+        the_connection(served).data_received(many + last + LIVE[:20])
+        the_connection(served).data_received(LIVE[20:])
+        for _ in range(len(many) // len(LIVE)):
+            assert (await read_answer(reader)).status == 200
+        assert [(await read_answer(reader)).status for _ in range(2)] == [400, 200]
+
+
+@scenario
+async def test_a_head_without_end_behind_a_whole_request_is_refused(engine_urls, event):
+    async with gateway(engine_urls) as served, connected(served):
+        await until(lambda: served.server.server_state.connections)
+        connection = the_connection(served)
+        connection.data_received(LIVE + LIVE[:-2] + b"X-Padding: " + b"x" * HEAD_BYTES_MAX)
+        assert connection.transport.is_closing()
+
+
+@scenario
+async def test_a_connection_is_read_no_further_while_requests_of_it_wait_for_their_turn(engine_urls, event):
+    a_read, sent, waiting = 10, 500, []
+    async with gateway(engine_urls) as served, connected(served) as (reader, writer):
+        await until(lambda: served.server.server_state.connections)
+        connection: Any = the_connection(served)
+        connection.transport.max_size = a_read * len(LIVE)  # of one read of the socket
+        read = connection.data_received
+
+        def noted(data: bytes) -> None:
+            read(data)
+            waiting.append(len(connection.pipeline))
+
+        connection.data_received = noted
+        writer.write(LIVE * sent)
+        for _ in range(sent):
+            assert (await read_answer(reader)).status == 200
+        assert len(waiting) >= sent // a_read
+        assert max(waiting) <= a_read

@@ -310,12 +310,24 @@ async def test_a_gateway_at_its_bound_says_when_to_come_back(engine_urls, event,
         assert (refusal["code"], refusal["id"], refusal["retry_after"]) == (code, "r1", 2)
 
 
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"type": "request", "id": "r1", "seats": [SEATS[0]]},
+        {"type": "waiting"},
+        {"type": "release", "hold": "65536"},
+        {"type": "confirm", "hold": "65536"},
+        {"type": "extend", "hold": "65536", "expires_at": 1},
+        {"type": "leave", "id": "r1"},
+    ],
+    ids=lambda frame: frame["type"],
+)
 @scenario
-async def test_a_token_that_runs_out_ends_the_socket(engine_urls, event, monkeypatch):
+async def test_a_token_that_runs_out_ends_the_socket(engine_urls, event, monkeypatch, frame):
     async with gateway(engine_urls) as served, served.socket(hello={"token": token(seconds=60)}) as ann:
         later = SimpleNamespace(time=lambda: time.time() + 61)
         monkeypatch.setattr(socket_module, "time", later)
-        await ann.ask("r1", seats=[SEATS[0]])
+        await ann.send(frame)
         assert (await ann.receive("error"))["code"] == "token_expired"
         assert await ann.close_code() == 4401
 

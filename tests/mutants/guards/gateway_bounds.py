@@ -8,9 +8,11 @@ SOCKET = "tests/gateway/test_socket.py"
 HUB = "tests/notifier/test_hub.py"
 PROTOCOL_TEST = "tests/gateway/test_short_frames.py"
 BOUNDS_TEST = "tests/gateway/test_bounds.py"
+MANY = "tests/gateway/test_many_events.py"
 posted = In("gateway/http_protocol.py")
 socket = In("gateway/buyers/socket.py")
 runtime = In("gateway/events.py")
+loading = In("gateway/loading.py")
 decode = In("gateway/buyers/decode.py")
 hub = In("notifier/hub.py")
 
@@ -64,6 +66,27 @@ MUTANTS: list[Mutant] = [
         "            if False:\n",
         f"{SOCKET}::test_a_buyer_with_too_much_undecided_waits_for_decisions_first",
     ),
+    socket(
+        Kind.BOUND,
+        "few keys of one socket are looked up at a time",
+        "        if self._looked_up >= LOOKED_UP_MAX:\n",
+        "        if self._looked_up >= 1 << 40:\n",
+        f"{BOUNDS_TEST}::test_few_keys_of_one_socket_are_looked_up_at_a_time",
+    ),
+    socket(
+        Kind.BOUND,
+        "a key that was looked up counts no more",
+        "            self._looked_up -= 1\n",
+        "",
+        f"{BOUNDS_TEST}::test_few_keys_of_one_socket_are_looked_up_at_a_time",
+    ),
+    socket(
+        Kind.CONDITION,
+        "a token that ran out ends the socket whatever it says",
+        "            if isinstance(error, Unauthorized):\n",
+        "            if False:\n",
+        f"{SOCKET}::test_a_token_that_runs_out_ends_the_socket[release]",
+    ),
     In("gateway/buyers/recall.py")(
         Kind.BOUND,
         "few look-ups wait at a time",
@@ -71,6 +94,72 @@ MUTANTS: list[Mutant] = [
         "if len(self._asked) > 1 << 40:",
         f"{BOUNDS_TEST}::test_a_look_up_too_many_is_told_to_come_back",
     ),
+    In("gateway/runtime.py")(
+        Kind.BOUND,
+        "events that are followed leave connections to append",
+        "connect_async(settings.engines.redis_url, connections_max=connections_max)",
+        "connect_async(settings.engines.redis_url)",
+        f"{MANY}::test_however_many_events_are_followed_appends_have_a_connection",
+    ),
+    loading(
+        Kind.BOUND,
+        "a gateway serves few events at a time",
+        "        if len(self._loaded) + len(self._loading) < self._parts.settings.bounds.events_max:\n",
+        "        if True:\n",
+        f"{MANY}::test_the_event_that_was_unused_for_longest_makes_room_for_the_next",
+    ),
+    loading(
+        Kind.BOUND,
+        "the event that was unused for longest makes room",
+        "        return sorted(unused, key=lambda event: event.used_at)\n",
+        "        return unused\n",
+        f"{MANY}::test_the_event_that_was_unused_for_longest_makes_room_for_the_next",
+    ),
+    loading(
+        Kind.BOUND,
+        "an event that nobody uses is let go",
+        "            self.let_go_unused(UNUSED_SECONDS_MAX)\n",
+        "            pass\n",
+        f"{MANY}::test_an_event_that_nobody_uses_is_let_go_and_loaded_again_when_somebody_asks",
+    ),
+    loading(
+        Kind.BOUND,
+        "an event that is let go follows no more",
+        "create_task(event.stop())",
+        "create_task(asyncio.sleep(0))",
+        f"{MANY}::test_an_event_that_nobody_uses_is_let_go_and_loaded_again_when_somebody_asks",
+    ),
+    loading(
+        Kind.CONDITION,
+        "an event that somebody asked for is not let go",
+        "            found.used_at = time.monotonic()\n",
+        "",
+        f"{MANY}::test_an_event_that_somebody_asked_for_is_not_let_go",
+    ),
+    *[
+        runtime(Kind.CONDITION, f"an event with {what} is not let go", part, new, f"{MANY}::{test}")
+        for what, part, new, test in (
+            ("a socket", "bool(self.clients or ", "bool(", "test_an_event_with_a_socket_is_not_let_go"),
+            (
+                "an undecided request",
+                "self.intake.undecided or self.recall",
+                "self.recall",
+                "test_an_event_with_an_undecided_request_is_not_let_go",
+            ),
+            (
+                "a look-up",
+                "self.recall.asked or ",
+                "",
+                "test_an_event_whose_database_is_asked_for_somebody_is_not_let_go",
+            ),
+            (
+                "a look at the waiting list",
+                " or self.waiters.asked)",
+                ")",
+                "test_an_event_whose_database_is_asked_for_somebody_is_not_let_go",
+            ),
+        )
+    ],
     hub(
         Kind.BOUND,
         "a slow reader is closed",

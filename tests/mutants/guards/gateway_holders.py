@@ -8,6 +8,7 @@ HOLDERS = "tests/gateway/test_holders.py"
 CHANGES = "tests/gateway/test_hold_changes.py"
 MINUTE = f"{HOLDERS}::test_the_holder_is_told_within_the_last_minute_and_once"
 ON_EVERY_GATEWAY = f"{HOLDERS}::test_what_a_buyer_does_the_buyers_other_sockets_hear_on_every_gateway"
+SHORT_EXTENSION = f"{HOLDERS}::test_a_short_extension_is_told_before_its_new_end_though_later_ends_were_told"
 lookups = In("store/lookups.py")
 holders = In("gateway/holders.py")
 
@@ -46,6 +47,41 @@ MUTANTS: list[Mutant] = [
         "        self.holders.look_again()  #",
         "        pass  #",
         f"{HOLDERS}::test_after_an_outage_whoever_ends_later_is_told_again",
+    ),
+    holders(
+        Kind.EXPIRY,
+        "who came back while the database was away is told when it is back",
+        "        back = dict(self._back)\n",
+        "        back, self._back = self._back, {}\n",
+        f"{HOLDERS}::test_who_comes_back_while_the_database_is_away_is_told_when_it_is_back",
+    ),
+    holders(
+        Kind.DEDUPE,
+        "who came back is told once",
+        "                self._back.pop(client, None)\n",
+        "                pass\n",
+        f"{HOLDERS}::test_who_comes_back_while_the_database_is_away_is_told_when_it_is_back",
+    ),
+    holders(
+        Kind.BOUND,
+        "who came back and left is not remembered",
+        "        self._back.pop(client, None)\n        mine",
+        "        mine",
+        f"{HOLDERS}::test_who_comes_back_while_the_database_is_away_is_told_when_it_is_back",
+    ),
+    In("gateway/buyers/owning.py")(
+        Kind.EXPIRY,
+        "a short extension is told before its new end",
+        "        event.holders.extended(buyer)\n",
+        "        pass\n",
+        SHORT_EXTENSION,
+    ),
+    holders(
+        Kind.EXPIRY,
+        "a short extension at another gateway is told before its new end",
+        "                self.extended(news.buyer)\n",
+        "                pass\n",
+        SHORT_EXTENSION,
     ),
     holders(
         Kind.BOUND,

@@ -105,6 +105,13 @@ SHORT_WAY = [
     ),
     short(
         Kind.BOUND,
+        "who does not read the answers goes the stock way and is read no further",
+        "            and not self.flow.write_paused\n",
+        "",
+        f"{GUARDS}::test_who_does_not_read_the_answers_to_posts_is_read_no_further",
+    ),
+    short(
+        Kind.BOUND,
         "on the short way a body is read no further than its bound",
         "            if len(cycle.body) > REQUEST_BYTES_MAX:\n",
         "            if len(cycle.body) > 1 << 40:\n",
@@ -186,6 +193,34 @@ BEFORE_IT_IS_ONE = [
     ),
     bounds(
         Kind.BOUND,
+        "requests that are whole do not count to the head behind them",
+        "len(data) if self.headers is headers else self._begun_in(data)",
+        "len(data)",
+        f"{GUARDS}::test_requests_that_are_whole_do_not_count_to_the_head_behind_them",
+    ),
+    bounds(
+        Kind.BOUND,
+        "the body before a head does not count to it",
+        "        return max(0, len(rest) - sum(lengths))\n",
+        "        return len(rest)\n",
+        f"{GUARDS}::test_requests_that_are_whole_do_not_count_to_the_head_behind_them",
+    ),
+    bounds(
+        Kind.BOUND,
+        "a head counts from where it began in a read",
+        "        return max(0, len(rest) - sum(lengths))\n",
+        "        return 0\n",
+        f"{GUARDS}::test_a_head_without_end_behind_a_whole_request_is_refused",
+    ),
+    bounds(
+        Kind.BOUND,
+        "a connection is read no further while requests of it wait",
+        "        self.flow = _TurnByTurn(transport, self.pipeline)\n",
+        "",
+        f"{GUARDS}::test_a_connection_is_read_no_further_while_requests_of_it_wait_for_their_turn",
+    ),
+    bounds(
+        Kind.BOUND,
         "a body does not count as its head",
         "        self._head_open = False\n        self.begin_request()\n",
         "        self.begin_request()\n",
@@ -201,8 +236,8 @@ BEFORE_IT_IS_ONE = [
     bounds(
         Kind.BOUND,
         "a new connection says something in time",
-        "        super().connection_made(transport)\n        self._expect_the_rest()\n",
-        "        super().connection_made(transport)\n",
+        "        self.flow = _TurnByTurn(transport, self.pipeline)\n        self._expect_the_rest()\n",
+        "        self.flow = _TurnByTurn(transport, self.pipeline)\n",
         SLOW,
     ),
     bounds(

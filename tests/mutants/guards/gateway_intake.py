@@ -13,6 +13,7 @@ ORDER_AGAIN = "tests/gateway/test_order_again.py"
 posted = In("gateway/buyers/posting.py")
 socket = In("gateway/buyers/socket.py")
 intake = In("gateway/buyers/intake.py")
+WHO_WAITS = "tests/gateway/test_who_waits.py"
 REQUEUED = f"{INTAKE_TEST}::test_a_missing_stream_is_made_above_all_that_is_known_and_gets_the_accepted_first"
 reask = In("gateway/buyers/reask.py")
 WAS_LOST = f"{INTAKE_TEST}::test_an_entry_is_lost_when_the_cursor_passed_it_or_the_stream_ends_below_it"
@@ -160,6 +161,34 @@ INTAKE = [
         "            if len(pending.waiters) >= WAITERS_MAX:\n                del pending.waiters[0]\n",
         "",
         f"{BOUNDS_TEST}::test_of_too_many_who_wait_for_one_request_the_oldest_is_let_go",
+    ),
+    intake(
+        Kind.BOUND,
+        "who was told the arrival and wants no more takes no waiter's place",
+        "            waiter.accepted(pending.request_id, pending.arrival)\n            return\n",
+        "            waiter.accepted(pending.request_id, pending.arrival)\n",
+        f"{WHO_WAITS}::test_posts_of_its_key_do_not_take_a_sockets_decision",
+    ),
+    In("gateway/api.py")(
+        Kind.BOUND,
+        "a GET that was answered takes no waiter's place",
+        "                runtime.intake.detach(pending, watched)\n",
+        "                pass\n",
+        f"{WHO_WAITS}::test_looking_at_a_request_does_not_take_a_sockets_decision",
+    ),
+    posted(
+        Kind.BOUND,
+        "a POST that waited long enough takes no waiter's place",
+        "            self._event.intake.detach(self._pending, self)\n",
+        "",
+        f"{WHO_WAITS}::test_a_post_whose_time_is_over_does_not_take_a_sockets_decision",
+    ),
+    socket(
+        Kind.BOUND,
+        "a socket that is gone takes no waiter's place",
+        "            self._event.intake.leave(self._buyer_id, self)\n",
+        "",
+        f"{WHO_WAITS}::test_sockets_that_are_gone_do_not_take_a_sockets_decision",
     ),
 ]
 
