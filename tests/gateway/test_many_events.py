@@ -95,6 +95,7 @@ async def test_an_event_with_an_undecided_request_is_not_let_go(engine_urls, eve
         (lookups, "decisions", "POST", f"/v1/events/{EVENT}/requests"),
         (waiting, "line", "GET", f"/v1/events/{EVENT}/waiting"),
     ],
+    ids=["decisions", "waiting list"],
 )
 @scenario
 async def test_an_event_whose_database_is_asked_for_somebody_is_not_let_go(
