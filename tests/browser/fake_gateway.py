@@ -53,6 +53,8 @@ _WANT = ("seats", "best", "areas", "up_to", "fallbacks", "move")
 class Buyer:
     name: str
     socket: WebSocket
+    dead: bool = False
+    """The network forgot the connection and told nobody: what is said on it is not heard."""
 
 
 @dataclass
@@ -85,8 +87,6 @@ class FakeGateway:
     """Off: sockets are closed at once, as from a gateway that restarts."""
     replies_lost: int = 0
     """So many times what is asked of a hold is done and its outcome unknown: the reply to COMMIT was lost."""
-    hearing: bool = True
-    """Off: nothing that is said is heard or answered, as where the network forgot the connection."""
     outage_since: int = 0
     """Not 0: nobody attended to the event since then, and holds run out by that moment."""
     paused_at: int = 0
@@ -151,6 +151,11 @@ class FakeGateway:
 
     def drop_sockets(self, code: int = 1012) -> None:
         self.on_loop(lambda: asyncio.gather(*(buyer.socket.close(code) for buyer in self.buyers)))
+
+    def kill_sockets(self) -> None:
+        """Those there are now: they stay open and nothing comes of them. New ones are heard."""
+        for buyer in self.buyers:
+            buyer.dead = True
 
     def send_all(self, frame: Frame) -> None:
         self.on_loop(lambda: self._broadcast(frame))
@@ -218,7 +223,7 @@ class FakeGateway:
 
     async def _receive(self, buyer: Buyer, frame: Frame) -> None:
         kind = frame["type"]
-        if not self.hearing:
+        if buyer.dead:
             return
         if kind in ("confirm", "release", "extend"):
             await self.owning.receive(buyer, frame)
