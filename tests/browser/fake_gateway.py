@@ -40,6 +40,7 @@ from store.plan import Plan
 from store.prices import PlanMove, PriceTerms, of_categories
 from store.venues.make import make
 from store.words import Arrival, EventState, HoldId, Policy
+from tests.browser.fake_owning import Hold, Owning
 from tests.browser.fake_waitlist import Waitlist
 
 HEAR_SECONDS_MAX = 60
@@ -52,16 +53,8 @@ _WANT = ("seats", "best", "areas", "up_to", "fallbacks", "move")
 class Buyer:
     name: str
     socket: WebSocket
-
-
-@dataclass
-class Hold:
-    buyer: str
-    seats: list[int]
-    areas: dict[int, int]
-    expires_at: int
-    extensions: int = 0
-    state: str = "active"
+    dead: bool = False
+    """The network forgot the connection and told nobody: what is said on it is not heard."""
 
 
 @dataclass
@@ -92,6 +85,11 @@ class FakeGateway:
     """Not empty: buying and giving back are refused with this code."""
     serving: bool = True
     """Off: sockets are closed at once, as from a gateway that restarts."""
+    replies_lost: int = 0
+    """So many times what is asked of a hold is done and its outcome unknown: the reply to COMMIT was lost."""
+    outage_since: int = 0
+    """Not 0: nobody attended to the event since then, and holds run out by that moment."""
+    paused_at: int = 0
 
     def __post_init__(self) -> None:
         self.letters = ["a"] * len(self.plan.seats)
@@ -107,6 +105,7 @@ class FakeGateway:
         self.waiting: list[tuple[str, Frame]] = []
         self.buyers: list[Buyer] = []
         self.waitlist = Waitlist(self)
+        self.owning = Owning(self)
         self.received: list[Frame] = []
         self._heard = threading.Condition()
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -124,8 +123,15 @@ class FakeGateway:
 
         asyncio.run_coroutine_threadsafe(run(), self.loop).result(60)
 
-    def become(self, state: str) -> None:
-        self.state = state
+    def become(self, state: str, *, telling: bool = True) -> None:
+        """As an operator does it: holds that run when a pause begins get its time back at its end."""
+        now = _now_ms()
+        if self.state == "paused" != state:
+            for hold in self.holds.values():
+                hold.expires_at += now - self.paused_at if hold.expires_at > self.paused_at else 0
+        self.state, self.paused_at = state, now
+        if not telling:
+            return
         self.on_loop(lambda: self._broadcast({"type": "event", "state": state}))
 
     def recategorise(self, seats: list[int], category: int, *, telling: bool = True) -> None:
@@ -145,6 +151,11 @@ class FakeGateway:
 
     def drop_sockets(self, code: int = 1012) -> None:
         self.on_loop(lambda: asyncio.gather(*(buyer.socket.close(code) for buyer in self.buyers)))
+
+    def kill_sockets(self) -> None:
+        """Those there are now: they stay open and nothing comes of them. New ones are heard."""
+        for buyer in self.buyers:
+            buyer.dead = True
 
     def send_all(self, frame: Frame) -> None:
         self.on_loop(lambda: self._broadcast(frame))
@@ -212,8 +223,10 @@ class FakeGateway:
 
     async def _receive(self, buyer: Buyer, frame: Frame) -> None:
         kind = frame["type"]
+        if buyer.dead:
+            return
         if kind in ("confirm", "release", "extend"):
-            await self._act(buyer, frame)
+            await self.owning.receive(buyer, frame)
         elif kind in ("waiting", "leave"):
             await self.waitlist.receive(buyer, frame)
         elif not self.answering:
@@ -244,57 +257,6 @@ class FakeGateway:
         self.waiting.append((buyer.name, frame))
         if self.deciding and self.state != "paused":
             await self._decide_all()
-
-    async def _act(self, buyer: Buyer, frame: Frame) -> None:
-        hold = self.holds.get(frame["hold"])
-        if self.refusing_holds:
-            refused = {"type": "error", "code": self.refusing_holds, "message": "No."}
-            await buyer.socket.send_json(refused)
-            return
-        if hold is None or hold.buyer != buyer.name:
-            await buyer.socket.send_json({"type": "error", "code": "not_found", "message": "No such hold."})
-            return
-        answer: Frame = {"type": "hold", "hold": frame["hold"]}
-        if hold.state == "active" and frame["type"] == "extend":
-            if hold.extensions >= self.extensions_max and hold.expires_at == frame["expires_at"]:
-                refused = {"type": "error", "code": "no_extensions_left", "message": "No."}
-                await buyer.socket.send_json(refused | {"hold": frame["hold"]})
-                return
-            if hold.expires_at == frame["expires_at"]:
-                hold.extensions += 1
-                hold.expires_at += self.extension_seconds * (2000 if frame.get("accessible") else 1000)
-            answer |= self._standing(hold)
-        elif hold.state == "active" and frame["type"] == "release" and "quantity" in frame:
-            if frame["quantity"] == len(hold.seats) + sum(hold.areas.values()):
-                await self._give_back(hold, frame)
-            answer |= self._standing(hold) | self._contents(hold)
-        elif hold.state == "active":
-            hold.state = "paid" if frame["type"] == "confirm" else "released"
-            letter = "s" if hold.state == "paid" else "a"
-            for area, count in hold.areas.items() if letter == "a" else ():
-                self.free[area] += count
-            await self._change([(seat, letter) for seat in hold.seats])
-        answer["state"] = hold.state
-        for one in self.buyers:
-            if one.name == buyer.name:
-                await one.socket.send_json(answer)
-
-    async def _give_back(self, hold: Hold, frame: Frame) -> None:
-        given = [self.numbers[guid] for guid in frame["seats"]]
-        hold.seats = [seat for seat in hold.seats if seat not in given]
-        for guid, count in frame["areas"].items():
-            area = self.area_numbers[guid]
-            self.free[area] += count
-            hold.areas[area] -= count
-        hold.areas = {area: count for area, count in hold.areas.items() if count}
-        await self._change([(seat, "a") for seat in given])
-
-    def _standing(self, hold: Hold) -> Frame:
-        return {"expires_at": hold.expires_at, "extensions_left": self.extensions_max - hold.extensions}
-
-    def _contents(self, hold: Hold) -> Frame:
-        areas = {self.plan.areas[area].guid: count for area, count in hold.areas.items()}
-        return {"seats": [self.plan.seats[seat].guid for seat in hold.seats], "areas": areas}
 
     # --- deciding ---
 

@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tests.browser.fake_owning import Hold
+
 if TYPE_CHECKING:
     from tests.browser.fake_gateway import Buyer, FakeGateway
 
@@ -103,8 +105,6 @@ class Waitlist:
         return {"type": "waiting", "of": of, "waiting": told}
 
     async def _offer(self, entry: Waits, hold_id: str, seats: list[int], telling: bool) -> None:
-        from tests.browser.fake_gateway import Hold
-
         ends = int(time.time() * 1000 + self._fake.offer_ttl_seconds * 1000)
         self._fake.holds[hold_id] = Hold(entry.buyer, seats, {}, ends)
         guids = [self._fake.plan.seats[seat].guid for seat in seats]

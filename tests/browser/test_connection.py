@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
@@ -167,3 +167,105 @@ def test_waits_between_attempts_grow_have_a_bound_and_jitter(page: Page) -> None
     assert longest[0] == 400
     assert longest[-1] == 15_000
     assert set(shortest) == {0}, "full jitter: a crowd does not come back in one moment"
+
+
+def test_a_connection_nobody_answers_on_is_given_up(tabs: Tabs, fake: FakeGateway, choose: Choose) -> None:
+    """The network forgot it and told nobody: it never closes, and nothing comes."""
+    page = tabs.open(own=True)
+    page.clock.install()
+    page.reload()
+    page.wait_for_selector("[data-topic=choosing]")
+    fake.kill_sockets()
+    choose(page, 0)
+    page.locator(".choosing .button.main").click()
+    expect(page.get_by_role("heading", name="Asking for your seats")).to_be_visible()
+    (silent,) = fake.buyers
+    for _ in range(3):
+        assert fake.buyers == [silent], "one silence may be a slow answer"
+        page.clock.run_for(8_000)
+    page.clock.run_for(1_000)
+    expect(page.get_by_role("heading", name="Held for you")).to_be_visible()
+    assert len(fake.holds) == 1
+
+
+def test_who_is_in_line_notices_that_nobody_is_there(tabs: Tabs, fake: FakeGateway, choose: Choose) -> None:
+    page = tabs.open(own=True)
+    page.clock.install()
+    page.reload()
+    page.wait_for_selector("[data-topic=choosing]")
+    fake.deciding = False
+    ask_and_wait(page, choose)
+    hellos = len(fake.asked("hello"))
+    fake.kill_sockets()
+    for _ in range(60):
+        if page.locator(".connection").inner_text() != "" or len(fake.asked("hello")) > hellos:
+            break
+        page.clock.run_for(2_000)
+    page.clock.run_for(1_000)
+    expect(page.locator(".connection")).to_be_empty()
+    expect(page.get_by_role("heading", name="You are in line")).to_be_visible()
+    assert len(fake.asked("hello")) > hellos
+    fake.decide_waiting()
+    expect(page.get_by_role("heading", name="Held for you")).to_be_visible()
+
+
+def test_buying_on_a_dead_connection_is_said_on_a_new_one(
+    tabs: Tabs, fake: FakeGateway, choose: Choose
+) -> None:
+    page = tabs.open(own=True)
+    page.clock.install()
+    page.reload()
+    page.wait_for_selector("[data-topic=choosing]")
+    choose(page, 0)
+    page.locator(".choosing .button.main").click()
+    expect(page.get_by_role("heading", name="Held for you")).to_be_visible()
+    page.clock.run_for(4_000)
+    fake.kill_sockets()
+    page.locator(".holding .button.main").click()
+    for _ in range(12):
+        page.clock.run_for(2_000)
+    expect(page.locator(".orders")).to_be_visible()
+
+
+def test_maps_that_are_read_at_once_lose_no_change(page: Page, fake: FakeGateway, tabs: Tabs) -> None:
+    """A reconnect while the map is read: the first answer comes last, and is of before."""
+    answers: list[Route] = []
+    reads = "**/seats"
+
+    def hold_up(route: Route) -> None:
+        answers.append(route)
+
+    page.route(reads, hold_up)
+    for number in (1, 2):
+        with page.expect_request(reads):
+            fake.drop_sockets()
+        while len(answers) < number:
+            page.evaluate("() => 0")  # lets what the browser told be heard
+    old, new = answers
+    before = old.fetch()
+    new.continue_()
+    page.wait_for_function("() => document.querySelector('.connection').textContent === ''")
+    fake.mark("s", list(range(len(fake.letters))))
+    expect(page.get_by_role("heading", name="Sold out")).to_be_visible()
+    with page.expect_response(reads):
+        old.fulfill(response=before)
+    fake.mark("h", [0])
+    expect(page.get_by_text("1 seat on hold: it may come back.").first).to_be_visible()
+    assert tabs.wrong == []
+
+
+@pytest.mark.parametrize("demo", [True, False])
+def test_where_the_browser_keeps_nothing_the_page_works(
+    tabs: Tabs, fake: FakeGateway, choose: Choose, demo: bool
+) -> None:
+    fake.demo = demo
+    page = tabs.open(own=True, ready=False)
+    page.add_init_script(
+        """for (const name of ["localStorage", "sessionStorage"]) Object.defineProperty(window, name, {
+             get() { throw new DOMException("blocked", "SecurityError"); } });"""
+    )
+    page.goto("about:blank")
+    page.goto(tabs.url + "/e/demo" + ("" if demo else "#token=token-of-ann"))
+    choose(page, 0)
+    page.locator(".choosing .button.main").click()
+    expect(page.get_by_role("heading", name="Held for you")).to_be_visible()

@@ -249,6 +249,7 @@ def test_what_seemed_over_in_an_outage_is_the_buyers_again(page: Page, fake: Fak
     hold_four(page)
     (name,) = fake.holds
     ends = int(time.time() * 1000) + 1_000
+    fake.holds[name].expires_at = ends
     fake.send_all({"type": "hold", "hold": name, "state": "active", "expires_at": ends})
     expect(page.locator(".holding")).to_have_count(0)
     time_back(fake, lost_seconds=90, left_seconds=300)

@@ -105,9 +105,10 @@ def test_buying_that_is_refused_can_be_tried_again(page: Page, fake: FakeGateway
     choose(page, 0)
     hold(page)
     expect(page.get_by_role("heading", name="Held for you")).to_be_visible()
-    fake.refusing_holds = "database_away"
+    fake.refusing_holds = "token_expired"
     page.locator(".holding .button.main").click()
-    expect(page.locator(".notice")).to_contain_text("Try again in a few seconds.")
+    expect(page.locator(".notice")).to_contain_text("That was not done.")
+    expect(page.locator(".notice")).to_contain_text("as it was before. You can try again.")
     fake.refusing_holds = ""
     page.locator(".holding .button.main").click()
     expect(page.locator(".orders")).to_be_visible()

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from store.plan import Plan
 from store.prices import Price, PriceTerms, price_of
+from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
 
 pytestmark = pytest.mark.browser
@@ -112,3 +113,27 @@ def test_who_was_away_when_seats_were_moved_reads_them_when_they_come_back(
     fake.recategorise([1], next(n for n in range(len(fake.plan.categories)) if n != was), telling=False)
     fake.drop_sockets()
     expect(total).to_contain_text(euros(cost_of(fake.plan, 1).total_minor))
+
+
+@pytest.mark.parametrize(("state", "read"), [("draft", "/plan"), ("lobby", "/prices")])
+def test_who_waits_for_the_sale_reads_what_was_settled_not_all_in_one_moment(
+    tabs: Tabs, fake: FakeGateway, state: str, read: str
+) -> None:
+    fake.state = state
+    page = tabs.open(own=True)
+    page.clock.install()
+    page.reload()
+    expect(page.get_by_role("heading", name="Not on sale yet")).to_be_visible()
+    page.evaluate("() => { window.stays = true; Math.random = () => 0.5; }")
+    reads: list[str] = []
+    page.on("request", lambda request: reads.append(request.url))
+    fake.price_terms = PriceTerms(1_000)
+    fake.become("open")
+    expect(page.get_by_role("heading", name="Choose your seats")).to_be_visible()
+    page.clock.run_for(500)
+    assert [url for url in reads if url.endswith(read)] == []
+    page.clock.run_for(2_000)
+    category = fake.plan.categories[fake.plan.seats[0].category]
+    expect(page.locator(".legend .money").first).to_have_text(euros(category.price_minor + 1_000))
+    assert [url for url in reads if url.endswith(read)] != []
+    assert page.evaluate("() => window.stays"), "the page was not loaded anew"

@@ -1,5 +1,6 @@
 // The list of events: what is on sale, and what will be.
 
+import { patientFetch } from "./core/fetching.js";
 import { html, render } from "./html.js";
 
 const STATES = {
@@ -23,11 +24,13 @@ function Page({ children }) {
 }
 
 const root = document.getElementById("app");
-render(html`<${Page}><p><i class="bone"></i></p><//>`, root);
+const say = (content) => render(html`<${Page}>${content}<//>`, root);
+say(html`<p><i class="bone"></i></p>`);
 try {
-  const answer = await fetch("/v1/events");
+  const answer = await patientFetch("/v1/events", undefined, () => say(html`<p role="status">The list cannot be reached right now. This page tries again by itself.</p>`));
+  if (!answer.ok) throw new Error(`the list of events was answered with ${answer.status}`);
   const told = await answer.json();
-  render(html`<${Page}><${Events} events=${told.events ?? told} /><//>`, root);
+  say(html`<${Events} events=${told.events ?? told} />`);
 } catch {
-  render(html`<${Page}><p>The list cannot be reached right now. Reload the page in a moment.</p><//>`, root);
+  say(html`<p>The list cannot be read right now. Reload the page in a moment.</p>`);
 }

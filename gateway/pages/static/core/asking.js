@@ -13,6 +13,8 @@ import * as words from "./words.js";
 
 const ASK_AGAIN_AFTER_MS = 6_000;
 const WATCH_EVERY_MS = 2_000;
+/** Who is in line hears of the seats meanwhile. After so long a silence the line is asked for. */
+const SILENCE_MS_MAX = 30_000;
 
 export class Asking {
   /** @param {import("./sale.js").Sale} sale */
@@ -73,13 +75,24 @@ export class Asking {
     if (!request) return;
     request.asked_ms = Date.now();
     request.sent_ms = 0;
+    request.stage = "asking";
     this.sale.link.send({ type: "request", id: request.id, ...request.want, again: true });
   }
 
   #askTheSilentAgain() {
-    if (!this.sale.link.live) return;
-    for (const request of this.sale.state.asked) {
-      if (request.stage === "asking" && Date.now() - request.asked_ms > ASK_AGAIN_AFTER_MS) this.#again(request);
+    const { link, state } = this.sale;
+    const now = Date.now();
+    for (const request of state.asked) {
+      const in_line = request.stage === "accepted" || request.stage === "delayed";
+      const since_ms = in_line ? Math.max(link.heard_ms, request.asked_ms) : request.asked_ms;
+      if (!link.live || request.stage === "busy" || now - since_ms <= (in_line ? SILENCE_MS_MAX : ASK_AGAIN_AFTER_MS)) continue;
+      if (in_line) {
+        request.asked_ms = now;
+        link.send({ type: "resume", ids: [request.id] });
+      } else {
+        this.#again(request);
+      }
+      link.doubt();
     }
   }
 

@@ -3,7 +3,7 @@
 const WAIT_FIRST_MS = 500;
 const WAIT_MAX_MS = 15_000;
 
-const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+export const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 /**
  * A server that is away or too busy is asked again, later each time and with jitter.

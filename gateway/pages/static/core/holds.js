@@ -1,7 +1,7 @@
 // One hold as the page knows it: made from what the server says, measured, and its end in words. Pure.
 
 import { gotInWords } from "./tellings.js";
-import * as words from "./words.js";
+import * as words from "./holdwords.js";
 
 /**
  * @typedef {object} Hold
@@ -10,9 +10,12 @@ import * as words from "./words.js";
  * @property {Record<number, number>} places by area number
  * @property {number} expires_at milliseconds by the server
  * @property {number} ttl_ms how long it was given for
- * @property {"active" | "paid" | "released" | "expired" | "refunded"} state
+ * @property {"active" | "paid" | "released" | "expired" | "refunded" | "not_found"} state
  * @property {"" | "confirm" | "release" | "extend" | "some"} wish sent, not yet answered
  * @property {any} [frame] that was sent for the wish
+ * @property {number} [again_ms] when it is sent again, by this computer's clock
+ * @property {boolean} [silent] nothing came since it was sent
+ * @property {boolean} [unsure] whether it was done is not known
  * @property {boolean} [asked_again] for more time, from another end
  * @property {string} [story] how these answer what was asked for
  * @property {number} extensions_left
@@ -52,6 +55,7 @@ export function holdOf({ venue, event }, { hold, seats = [], areas = {}, expires
 export function endInWords(hold, state, names) {
   if (state === "paid") return words.bought(names);
   if (state === "released") return hold.offered ? words.declined(names) : words.givenBack(names);
+  if (state === "not_found") return words.notFound(names);
   if (state !== "expired") return null;
   return hold.offered ? { ...words.offerRanOut(names), wait: hold.offered.want } : words.expired(names);
 }

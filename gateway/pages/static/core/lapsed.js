@@ -1,5 +1,5 @@
-// Holds that ran out by this page's clock. After an outage the server gives them the lost time back and says
-// so: then they are this buyer's again.
+// Holds that ran out. After an outage the server gives them the lost time back and says so: then they are
+// this buyer's again. So they are where a payment was answered after all.
 
 /** @typedef {import("./holds.js").Hold} Hold */
 
@@ -16,14 +16,14 @@ export class Lapsed {
 
   /** @param {Hold} hold @returns {string} its id */
   add(hold) {
-    const kept = { ...hold, wish: /** @type {Hold["wish"]} */ (""), frame: undefined };
+    const kept = { ...hold, wish: /** @type {Hold["wish"]} */ (""), frame: undefined, unsure: false };
     this.holds = [...this.holds, kept].slice(-LAPSED_MAX);
     return hold.id;
   }
 
-  /** A hold the server says of that it runs. @param {{hold: string, state: string}} frame @returns {Hold | undefined} */
+  /** A hold the server says of that it runs or is bought. @param {{hold: string, state: string}} frame @returns {Hold | undefined} */
   again({ hold: id, state }) {
-    const hold = state === "active" ? this.holds.find((one) => one.id === id) : undefined;
+    const hold = state === "active" || state === "paid" ? this.holds.find((one) => one.id === id) : undefined;
     if (!hold) return undefined;
     this.holds = this.holds.filter((one) => one !== hold);
     this.orders.over = this.orders.over.filter((one) => one !== id);

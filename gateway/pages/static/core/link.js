@@ -4,6 +4,8 @@
 const BACKOFF_FIRST_MS = 400;
 const BACKOFF_MAX_MS = 15_000;
 const WELCOME_WITHIN_MS = 12_000;
+/** So many answers in a row did not come, and nothing else either: nobody is there any more. */
+const DOUBTS_MAX = 3;
 /** Close codes after which trying again gives the same answer. */
 const FINAL = new Set([4401, 4403, 4404]);
 
@@ -25,6 +27,8 @@ export class Link {
     /** @type {WebSocket | null} */
     this.socket = null;
     this.live = false;
+    this.doubts = 0;
+    this.heard_ms = 0;
     this.refused = false;
     this.timer = 0;
     addEventListener("online", () => this.hurry());
@@ -36,9 +40,9 @@ export class Link {
     address.protocol = address.protocol.replace("http", "ws");
     const socket = new WebSocket(address);
     this.socket = socket;
-    this.timer = setTimeout(() => socket.close(), WELCOME_WITHIN_MS);
+    this.timer = setTimeout(() => this.#abandon(socket), WELCOME_WITHIN_MS);
     socket.onopen = () => socket.send(JSON.stringify(this.on.hello()));
-    socket.onmessage = ({ data }) => this.#receive(JSON.parse(data));
+    socket.onmessage = ({ data }) => socket === this.socket && this.#receive(JSON.parse(data));
     socket.onclose = ({ code }) => this.#closed(socket, code);
   }
 
@@ -56,7 +60,21 @@ export class Link {
     this.open();
   }
 
+  /** An answer did not come. A connection can be dead for long before anybody is told; then a new one is made. */
+  doubt() {
+    this.doubts += 1;
+    if (this.doubts >= DOUBTS_MAX && this.socket) this.#abandon(this.socket);
+  }
+
+  /** Its own end would come after minutes: nobody answers the goodbye either. */
+  #abandon(socket) {
+    this.#closed(socket, 0);
+    socket.close();
+  }
+
   #receive(frame) {
+    this.doubts = 0;
+    this.heard_ms = Date.now();
     if (frame.type === "welcome") {
       clearTimeout(this.timer);
       this.attempt = 0;
@@ -71,6 +89,7 @@ export class Link {
     clearTimeout(this.timer);
     this.socket = null;
     this.live = false;
+    this.doubts = 0;
     this.refused = FINAL.has(code);
     this.on.change(this.refused ? "refused" : "reconnecting", code);
     if (this.refused) return;

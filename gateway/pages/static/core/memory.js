@@ -2,30 +2,27 @@
 // buyer of its own (sessionStorage), so two tabs can compete; otherwise the browser is (localStorage).
 
 /**
- * @typedef {{token: string, requests: any[], holds: any[], waiting: any[], clock: any}} Remembered
+ * @typedef {{token: string, requests: any[], holds: any[], paused_at: number | null, waiting: any[], clock: any}} Remembered
  */
 
 export class Memory {
   /** @param {string} event @param {boolean} demo */
   constructor(event, demo) {
     this.key = `onsale:${event}`;
-    this.storage = demo ? sessionStorage : localStorage;
+    /** Only then is it young enough to trust what it says about clocks. */
+    this.isOfThisTab = demo;
+    this.storage = storageOf(demo);
   }
 
   /** @returns {Remembered} */
   load() {
-    const empty = { token: "", requests: [], holds: [], waiting: [], clock: null };
+    const empty = { token: "", requests: [], holds: [], paused_at: null, waiting: [], clock: null };
     try {
       const found = JSON.parse(this.storage.getItem(this.key) ?? "null");
       return found ? { ...empty, ...found } : empty;
     } catch {
       return empty; // not readable, or storage is refused: start as a new visitor
     }
-  }
-
-  /** Only then is it young enough to trust what it says about clocks. */
-  get isOfThisTab() {
-    return this.storage === sessionStorage;
   }
 
   clear() {
@@ -39,6 +36,15 @@ export class Memory {
     } catch {
       // storage is full or refused: the page works, it only forgets on a refresh
     }
+  }
+}
+
+/** Where site data is blocked, only asking for the storage throws: the page then forgets on a refresh. @param {boolean} demo */
+function storageOf(demo) {
+  try {
+    return demo ? sessionStorage : localStorage;
+  } catch {
+    return { getItem: () => null, setItem() {}, removeItem() {} };
   }
 }
 

@@ -1,12 +1,13 @@
-// What this buyer holds and bought. Holds end by the server's time; while the sale is paused that time
+// What this buyer holds and bought. Holds end when the server says so; while the sale is paused their time
 // stands still, as the allocator gives running holds the lost time back.
 
 import { costOf } from "./choice.js";
 import { spoken } from "./clock.js";
 import { endInWords, holdOf, placesOf, sizeOf } from "./holds.js";
+import * as words from "./holdwords.js";
 import { Lapsed } from "./lapsed.js";
 import { asGiven, seatLabel } from "./plan.js";
-import * as words from "./words.js";
+import { Standing } from "./standing.js";
 
 /** @typedef {import("./holds.js").Hold} Hold */
 
@@ -23,15 +24,17 @@ export class Orders {
     /** @type {string[]} holds that ended here, so that no late word brings them back */
     this.over = [];
     this.lapsed = new Lapsed(this);
+    this.standing = new Standing(this);
     /** @type {number | null} server time at which the sale was paused */
     this.paused_at = null;
     this.timer = 0;
     this.told_s = Infinity;
   }
 
-  /** @param {Hold[]} holds */
-  restore(holds) {
+  /** @param {Hold[]} holds @param {number | null} paused_at */
+  restore(holds, paused_at = this.paused_at) {
     this.holds = holds;
+    this.paused_at = paused_at;
     this.#waitForTheNext();
   }
 
@@ -109,7 +112,7 @@ export class Orders {
       return true;
     }
     if (this.over.includes(result.hold)) return true;
-    if (now && (now.state !== "active" || now.expires_at <= (this.paused_at ?? this.sale.clock.now()))) return false;
+    if (now && (now.state !== "active" || (this.paused_at === null && now.expires_at <= this.sale.clock.now()))) return false;
     const { event } = this.sale.state;
     const extensions_left = now?.extensions_left;
     const hold = holdOf(this.sale.state, { ...result, ...(now && { expires_at: now.expires_at }) }, {
@@ -141,13 +144,13 @@ export class Orders {
 
   /** @param {Hold} hold @param {"confirm" | "release"} wish */
   act(hold, wish) {
-    this.#send(hold, wish, { type: wish, hold: hold.id });
+    this.standing.wish(hold, wish, { type: wish, hold: hold.id });
   }
 
   /** More time. The server extends only from the end that is named, so asking twice adds once. @param {Hold} hold @param {boolean} accessible twice as long */
   extend(hold, accessible = false) {
     const frame = { type: "extend", hold: hold.id, expires_at: hold.expires_at };
-    this.#send(hold, "extend", accessible ? { ...frame, accessible } : frame);
+    this.standing.wish(hold, "extend", accessible ? { ...frame, accessible } : frame);
   }
 
   /** Gives some back. @param {Hold} hold @param {{seats: number[], places: Record<number, number>}} some */
@@ -155,23 +158,10 @@ export class Orders {
     const { venue } = this.sale.state;
     if (sizeOf(some) === sizeOf(hold)) return this.act(hold, "release");
     const areas = Object.entries(some.places).filter(([, n]) => n > 0).map(([area, n]) => [venue.areas[area].guid, n]);
-    this.#send(hold, "some", {
+    this.standing.wish(hold, "some", {
       type: "release", hold: hold.id, seats: some.seats.map((seat) => venue.guid[seat]),
       areas: Object.fromEntries(areas), quantity: sizeOf(hold),
     });
-  }
-
-  #send(hold, wish, frame) {
-    if (hold.wish) return;
-    Object.assign(hold, { wish, frame });
-    this.sale.touch({ notice: null });
-    this.sale.remember();
-    this.sale.link.send(frame);
-  }
-
-  /** Says again what was not answered before the connection went. */
-  resume() {
-    for (const hold of this.active) if (hold.wish && hold.frame) this.sale.link.send(hold.frame);
   }
 
   // --- what the server says of them ---
@@ -183,6 +173,7 @@ export class Orders {
     const before = { ...hold };
     if (frame.state !== (frame.by ? hold.state : "active")) return this.became(frame.hold, frame.state, frame.by);
     this.#refresh(hold, frame);
+    this.standing.heard(hold);
     if (frame.by) return this.#answered(hold, words.tookSomeBack(this.names(hold)));
     if (frame.ends_soon) return this.#endsSoon(hold);
     if (frame.given_back_ms) this.sale.tell(words.timeBack(frame.given_back_ms / 1000));
@@ -202,11 +193,13 @@ export class Orders {
 
   #refresh(hold, { expires_at, extensions_left, seats, areas }) {
     const { venue } = this.sale.state;
-    if (expires_at !== undefined) hold.expires_at = expires_at;
+    if (expires_at !== undefined && expires_at !== hold.expires_at) {
+      hold.expires_at = expires_at;
+      this.told_s = Infinity;
+    }
     if (extensions_left !== undefined) hold.extensions_left = extensions_left;
     if (seats) hold.seats = seats.map((guid) => venue.seatByGuid.get(guid));
     if (areas) hold.places = placesOf(venue, areas);
-    this.told_s = Infinity;
   }
 
   #endsSoon(hold) {
@@ -218,7 +211,7 @@ export class Orders {
   /** Where the end was another one than this page knew, nothing was added: it is asked once more from the true one. */
   #moreTime(hold, before) {
     const added = hold.extensions_left < before.extensions_left || hold.expires_at > before.expires_at + 1_000;
-    hold.wish = "";
+    this.standing.settle(hold);
     if (!added && !hold.asked_again) {
       hold.asked_again = true;
       return this.extend(hold, before.frame?.accessible);
@@ -229,8 +222,7 @@ export class Orders {
   }
 
   #answered(hold, notice) {
-    hold.wish = "";
-    delete hold.frame;
+    this.standing.settle(hold);
     if (notice) this.sale.tell(notice);
     this.sale.remember();
   }
@@ -240,8 +232,7 @@ export class Orders {
     const hold = this.find(id);
     if (!hold || (hold.state === state && !hold.wish)) return;
     hold.state = state;
-    hold.wish = "";
-    delete hold.frame;
+    this.standing.settle(hold);
     if (state !== "paid" && state !== "active") this.#end(hold);
     const notice = by && state !== "paid" ? words.takenBack(this.names(hold)) : endInWords(hold, state, this.names(hold));
     this.sale.touch({ notice });
@@ -250,21 +241,7 @@ export class Orders {
     this.#waitForTheNext();
   }
 
-  /** What was wished of a hold was refused: its time was over, or the buttons come back. */
-  failed({ code, hold: id }) {
-    const hold = this.holds.find((one) => one.wish && (!id || one.id === id));
-    if (!hold) return false;
-    hold.wish = "";
-    delete hold.frame;
-    if (code === "no_extensions_left") {
-      hold.extensions_left = 0;
-      this.sale.tell(words.noMoreTime());
-    }
-    if (code === "hold_expired") this.became(this.lapsed.add(hold), "expired");
-    return true;
-  }
-
-  /** @param {string} state of the event */
+  /** What holds got back of a pause is about the time since this page heard of it; the server says the rest. @param {string} state of the event */
   eventBecame(state) {
     const now = this.sale.clock.now();
     if (state === "paused") {
@@ -272,8 +249,9 @@ export class Orders {
     } else if (this.paused_at !== null) {
       for (const hold of this.active) hold.expires_at += now - this.paused_at;
       this.paused_at = null;
-      this.sale.remember();
+      this.standing.lookAtAll();
     }
+    this.sale.remember();
     this.#waitForTheNext();
   }
 
@@ -286,10 +264,11 @@ export class Orders {
 
   #tick() {
     if (this.paused_at !== null || !this.sale.state.venue) return;
-    const next = this.active.filter(({ wish }) => wish !== "confirm").sort((a, b) => a.expires_at - b.expires_at)[0];
+    const running = this.active.filter(({ wish }) => wish !== "confirm").sort((a, b) => a.expires_at - b.expires_at);
+    for (const hold of running) if (this.left_ms(hold) <= 0) this.standing.look(hold);
+    const next = running.find((hold) => this.left_ms(hold) > 0);
     if (!next) return;
     const left_s = this.left_ms(next) / 1000;
-    if (left_s <= 0) return this.became(this.lapsed.add(next), "expired");
     const passed = MILESTONES_S.find((mark) => left_s <= mark && left_s > mark - 2 && mark < this.told_s);
     if (!passed) return;
     this.told_s = passed;

@@ -5,6 +5,7 @@ import { Asking } from "./asking.js";
 import { quantityOf, wantOf } from "./choice.js";
 import { ServerClock } from "./clock.js";
 import { Documents } from "./documents.js";
+import { pause } from "./fetching.js";
 import { sizeOf } from "./holds.js";
 import { Link } from "./link.js";
 import { subjectOf, tokenFromAddress } from "./memory.js";
@@ -55,7 +56,8 @@ export class Sale {
   remember() {
     const { token, orders, clock } = this;
     const { asked, waiting } = this.state;
-    this.memory.save({ token, requests: asked, holds: orders.holds, waiting: waiting.entries, clock: clock.estimate });
+    const { holds, paused_at } = orders;
+    this.memory.save({ token, requests: asked, holds, paused_at, waiting: waiting.entries, clock: clock.estimate });
   }
 
   async start() {
@@ -65,7 +67,7 @@ export class Sale {
     this.token = given || found.token;
     if (same) {
       if (this.memory.isOfThisTab && found.clock) this.clock.restore(found.clock);
-      this.orders.restore(found.holds);
+      this.orders.restore(found.holds, found.paused_at);
       this.asking.restore(found.requests);
       this.waiting.restore(found.waiting);
     }
@@ -80,14 +82,13 @@ export class Sale {
 
   /** Takes the whole map; changes that came meanwhile are applied after it. */
   async #loadSeats() {
-    this.early = [];
+    const early = (this.early = [...(this.early ?? [])]);
     const map = await this.documents.seats(this.clock);
-    if (!map) return;
+    if (!map || this.early !== early) return; // or a later one is under way, and tells more
     const { batch_no, states, areas, held_until = null } = map;
     this.batch_no = batch_no;
     const seats = Uint8Array.from(states, stateOf);
     this.touch({ seats, places: areas, held_until, phase: "ready", link: this.link.live ? "live" : this.state.link });
-    const early = this.early;
     this.early = null;
     for (const frame of early) this.#changed(frame);
     this.dropGone();
@@ -118,21 +119,23 @@ export class Sale {
     if (event.plan && this.documents.plan_etag !== `"${event.plan}"`) this.#planChanged(); // while we were away
     this.#loadSeats();
     this.asking.resume();
-    this.orders.resume();
+    this.orders.standing.resume();
     this.waiting.resume();
   }
 
   #eventBecame(state) {
-    if (this.state.event.state === "draft" && state !== "draft") return location.reload(); // its plan is settled now
+    const before = this.state.event.state;
     this.orders.eventBecame(state);
     this.touch({ event: { ...this.state.event, state } });
-    if (state === "open") this.#settle();
+    if (before === "draft" && state !== "draft") this.#planChanged(); // its plan is settled now
+    else if (state === "open") this.#settle();
     const [title, text] = words.EVENT_STATES[state] ?? ["The sale is open", ""];
     this.say(`${title}. ${text}`);
   }
 
-  /** Who waited for the sale to begin sees what was settled meanwhile. */
+  /** Who waited for the sale to begin sees what was settled meanwhile, not all in the same moment. */
   async #settle() {
+    await pause(Math.random() * REREAD_MS_MAX);
     const prices = await this.documents.prices();
     const { venue } = this.state;
     venue.categories = withCosts(venue.categories, prices);
@@ -142,7 +145,7 @@ export class Sale {
 
   /** Seats are of other categories: everyone hears it at once and reads it within seconds. */
   async #planChanged() {
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * REREAD_MS_MAX));
+    await pause(Math.random() * REREAD_MS_MAX);
     const [plan, prices] = await Promise.all([this.documents.plan(), this.documents.prices()]);
     if (!plan) return;
     Object.assign(this.state.venue, readPlan(plan, prices));
@@ -279,9 +282,7 @@ export class Sale {
   }
 
   #failed(frame) {
-    if (this.asking.failed(frame) || this.waiting.failed(frame) || !this.orders.failed(frame)) return;
-    if (!["hold_expired", "no_extensions_left"].includes(frame.code)) this.tell(words.refused(frame.message));
-    this.remember();
+    if (!this.asking.failed(frame) && !this.waiting.failed(frame)) this.orders.standing.failed(frame);
   }
 
   /** Forgets who this was, to come in anew. */

@@ -107,8 +107,13 @@ export class Waiting {
   }
 
   /** @returns {boolean} whether it was about leaving */
-  failed({ id, code, message }) {
-    if (!this.leaving.delete(id)) return false;
+  failed({ id, code, message, retry_after }) {
+    if (!this.leaving.has(id)) return false;
+    if (retry_after) {
+      setTimeout(() => this.leaving.has(id) && this.leave(id), retry_after * 1000 * (1 + Math.random()));
+      return true;
+    }
+    this.leaving.delete(id);
     if (code === "not_waiting") this.left(id);
     else if (code !== "offered") this.sale.tell(words.refused(message)); // of an offer the list tells
     this.sale.link.send({ type: "waiting" });

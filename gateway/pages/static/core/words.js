@@ -128,45 +128,12 @@ export const waitsEnough = (most) => ({
 /** @returns {Notice} */
 export const leftTheList = () => ({ tone: "info", title: "You are off the waiting list.", text: "You can wait again, at the end of it." });
 
-/** @param {string[]} names @returns {Notice} */
-export const offered = (names) => ({
-  tone: "good",
-  title: "Your turn!",
-  text: `${listed(names)} came back and ${names.length === 1 ? "is" : "are"} kept for you.`,
-});
-
-/** @param {string[]} names @returns {Notice} */
-export const offerRanOut = (names) => ({
-  tone: "warn",
-  title: "The time for your offer ran out.",
-  text: `${listed(names)} went to the next in line. Nothing was paid.`,
-});
-
 /** An offer that came and went while nobody looked. @param {string[]} names @returns {Notice} */
 export const offerMissed = (names) => ({
   tone: "warn",
   title: "You had an offer while you were away.",
   text: `${listed(names)} ${names.length === 1 ? "was" : "were"} kept for you. The time ran out, so the next in line got ${names.length === 1 ? "it" : "them"}.`,
 });
-
-/** @param {string[]} names @returns {Notice} */
-export const declined = (names) => ({
-  tone: "info",
-  title: "Declined.",
-  text: `${listed(names)} ${names.length === 1 ? "goes" : "go"} to the next in line.`,
-});
-
-/** @param {string[]} names @returns {Notice} */
-export const gaveSomeBack = (names) => ({ tone: "info", title: "Given back in part.", text: `You still hold ${listed(names)}.` });
-
-/** @param {number} left_s @returns {Notice} */
-export const extended = (left_s) => ({ tone: "good", title: "You have more time.", text: `${titled(spoken(left_s))} from now.` });
-
-/** After an outage. @param {number} lost_s @returns {Notice} */
-export const timeBack = (lost_s) => ({ tone: "good", title: "You have the time back.", text: `The sale stood still for ${spoken(lost_s)}. What you hold is yours that much longer.` });
-
-/** @returns {Notice} */
-export const noMoreTime = () => ({ tone: "warn", title: "There is no more time to add.", text: "Buy what you hold, or give it back." });
 
 /** Looking for other seats did not work out. @param {Notice} notice @param {string[]} names @returns {Notice} */
 export const keptAsItWas = (notice, names) => ({ ...notice, text: `You keep ${listed(names)}. ${notice.text}` });
@@ -238,33 +205,6 @@ export const refused = (message) => ({
   tone: "warn",
   title: "Your request was not taken.",
   text: `${message || "It is very busy."} Nothing was held. Try again in a few seconds.`,
-});
-
-/** @param {string[]} names @returns {Notice} */
-export const bought = (names) => ({ tone: "good", title: "They are yours.", text: `${listed(names)}. Enjoy the show.` });
-
-/** @param {string[]} names @returns {Notice} */
-export const givenBack = (names) => ({
-  tone: "info",
-  title: "Given back.",
-  text: `${listed(names)} can be bought by others again.`,
-});
-
-/** @param {string[]} names @returns {Notice} */
-export const takenBack = (names) => ({
-  tone: "warn",
-  title: `The organiser took ${listed(names)} back.`,
-  text: `${names.length === 1 ? "It is" : "They are"} not yours any more. You can choose again.`,
-});
-
-/** @param {string[]} names what is left @returns {Notice} */
-export const tookSomeBack = (names) => ({ tone: "warn", title: "The organiser took some of your order back.", text: `You still have ${listed(names)}.` });
-
-/** @param {string[]} names @returns {Notice} */
-export const expired = (names) => ({
-  tone: "warn",
-  title: "Your time ran out.",
-  text: `${listed(names)} went back on sale. Nothing was paid. If still free, you can ask again.`,
 });
 
 /** Where a sale that does not sell stands. */

@@ -93,7 +93,7 @@ function Connection({ sale }) {
   const { link, phase, asked, waiting } = sale.state;
   const away = link === "reconnecting" || (link === "connecting" && phase === "ready");
   const words = connection(link, {
-    waiting: asked.length > 0, holding: sale.orders.active.length > 0, listed: waiting.entries.length > 0,
+    waiting: asked.length > 0, holding: sale.orders.active.some((hold) => sale.orders.left_ms(hold) > 0), listed: waiting.entries.length > 0,
   });
   return html`<div role="status" class=${`connection ${away ? "away" : ""}`}>${away && html`<i class="pulse"></i>${words}`}</div>`;
 }

@@ -9,7 +9,7 @@ import { choiceInWords } from "../core/tellings.js";
 import { Component, html } from "../html.js";
 import { Added } from "./added.js";
 import { Stepper } from "./stepper.js";
-import { Countdown, WhenSoon } from "./timeleft.js";
+import { Countdown, WhenOver, WhenSoon } from "./timeleft.js";
 
 /** @typedef {import("../core/holds.js").Hold} Hold */
 
@@ -37,13 +37,14 @@ class OneHold extends Component {
       <${Countdown} sale=${sale} hold=${hold} label=${hold.offered ? "to take it" : "left to buy"} />
       ${paused && html`<p class="quiet-text">The sale is paused. Your time stands still.</p>`}
       ${!paused && html`<${WhenSoon} sale=${sale} hold=${hold}><p class="soon-text" role="status">Less than a minute left.</p><//>`}
+      ${!paused && html`<${WhenOver} sale=${sale} hold=${hold}><p class="quiet-text">Your time seems to be over. We ask whether this is still yours.</p><//>`}
       ${some ? html`<${Some} sale=${sale} hold=${hold} done=${() => this.setState({ some: false })} />` : html`
         <${Mine} sale=${sale} hold=${hold} />
         <div class="act">
           <p class="total"><span>${counted(sizeOf(hold), hold.seats.length ? "seat" : "place")}</span><b class="money">${cost}</b></p>
           <${Added} venue=${asGiven(venue, hold.id)} choice=${{ picked: hold.seats, places: hold.places }} />
           <div class=${`thumb ${first ? "ready" : ""}`}><button type="button" class="button main" disabled=${hold.wish !== ""}
-            onClick=${() => sale.orders.act(hold, "confirm")}>${hold.wish === "confirm" ? "Buying…" : `${hold.offered ? "Take it" : "Buy"} · ${cost}`}</button></div>
+            onClick=${() => sale.orders.act(hold, "confirm")}>${hold.wish === "confirm" ? (hold.unsure ? "Asking again…" : "Buying…") : `${hold.offered ? "Take it" : "Buy"} · ${cost}`}</button></div>
           <${MoreTime} sale=${sale} hold=${hold} />
           <${Others} sale=${sale} hold=${hold} some=${() => this.setState({ some: true })} />
         </div>`}

@@ -24,8 +24,9 @@ class Ticking extends Component {
 
 /** A ring and figures. */
 export class Countdown extends Ticking {
-  render({ hold, label = "left to buy" }) {
+  render({ sale, hold, label = "left to buy" }) {
     const { left_ms } = this;
+    const unknown = sale.orders.paused_at !== null && left_ms === 0; // this page was not there when it was paused
     const part = Math.min(1, left_ms / hold.ttl_ms);
     const soon = left_ms < SOON_MS;
     return html`<div class=${`countdown ${soon ? "soon" : ""}`} role="timer" aria-label="Time left to buy">
@@ -34,7 +35,7 @@ export class Countdown extends Ticking {
         <circle class="ring-left" cx="50" cy="50" r=${RADIUS} transform="rotate(-90 50 50)"
           stroke-dasharray=${`${ROUND * part} ${ROUND}`} />
       </svg>
-      <span class="countdown-figures">${clockFace(left_ms)}</span>
+      <span class="countdown-figures">${unknown ? "–" : clockFace(left_ms)}</span>
       <small>${label}</small>
     </div>`;
   }
@@ -44,6 +45,13 @@ export class Countdown extends Ticking {
 export class TimeLeft extends Ticking {
   render() {
     return html`<span role="timer" class="time-left">${clockFace(this.left_ms)} left</span>`;
+  }
+}
+
+/** What stands there when the time seems over, until the server has said whether it is. */
+export class WhenOver extends Ticking {
+  render({ children }) {
+    return this.left_ms > 0 ? null : children;
   }
 }
 
