@@ -197,10 +197,10 @@ class BatchLoop:
         """The stream was lost: collect what is asked again, so it can go first (law 2).
 
         A gateway whose connections stayed as they were has not noticed, so all are told. Gives every read,
-        `entries` first.
+        `entries` first. Raises `StreamUnavailable` where nobody could be told: nothing is decided before.
         """
+        self._arrivals.publish([stream_lost(self._event)])
         self.gathered += 1
-        self._publish([stream_lost(self._event)])
         deadline = self._monotonic() + GATHER_SECONDS
         reads, count = [entries], len(entries)
         while (left := deadline - self._monotonic()) > 0 and count < GATHER_MAX:

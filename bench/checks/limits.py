@@ -54,9 +54,9 @@ class Limits:
             self._end(result.get("moved", ""))
             things = Counter({("seat", guid): 1 for guid in result["seats"]})
             things.update({("area", guid): count for guid, count in result["areas"].items()})
+            yield from self._judge(row, things)
             self._buyer_of[result["hold"]] = row.buyer
             self._holds_of[row.buyer][result["hold"]] = things
-            yield from self._judge(row)
         elif row.kind != "request":
             self._note(row)
 
@@ -89,19 +89,17 @@ class Limits:
         parts = [Counter([thing]) for thing in things] if could.up_to else [things]
         return any(not list(self._judge(row, part)) for part in parts)
 
-    def _judge(self, row: LedgerRow, more: Counter[tuple[str, str]] | None = None) -> Iterator[Finding]:
-        has: Counter[tuple[str, str]] = Counter(more)
+    def _judge(self, row: LedgerRow, given: Counter[tuple[str, str]]) -> Iterator[Finding]:
+        """Of what is given. Who has more of something else than a limit that was lowered since keeps it."""
+        has = Counter(given)
         for things in self._holds_of[row.buyer].values():
             has.update(things)
         quantity, most = has.total(), self._policy.get("seats_per_buyer_max")
         if most is not None and quantity > most:
             yield _over(row, f"{quantity} seats and places", most)
-        by_category: Counter[str] = Counter()
-        for (what, guid), count in has.items():
-            of = self._category_of if what == "seat" else self._category_of_area
-            by_category[of.get(guid, "")] += count
+        by_category, asked = self._by_category(has), self._by_category(given)
         for category, limit in self._policy.get("limits", {}).items():
-            if by_category[category] > limit:
+            if asked[category] and by_category[category] > limit:
                 yield _over(row, f"{by_category[category]} of {category}", limit)
         tour = self._policy.get("tour")
         batch_no, counts = self._elsewhere
@@ -109,6 +107,13 @@ class Limits:
         if tour is not None and quantity + elsewhere > tour["seats_per_buyer_max"]:
             story = f"{quantity} beside {elsewhere} on other dates of the tour"
             yield _over(row, story, tour["seats_per_buyer_max"])
+
+    def _by_category(self, things: Counter[tuple[str, str]]) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for (what, guid), count in things.items():
+            of = self._category_of if what == "seat" else self._category_of_area
+            counts[of.get(guid, "")] += count
+        return counts
 
 
 def _over(row: LedgerRow, has: str, most: int) -> Finding:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from allocator import loop as loops
+from store.errors import StreamUnavailable
 from store.stream.port import RawEntry
 from store.wire import STREAM_LOST, arrival_order, decode_delta, seats_channel, stream_key
 from store.words import Arrival
@@ -75,6 +76,26 @@ class LateAskers:
         if self._reads == 2:
             self._owner.append(self._late)
         return self._real(after, count_max=count_max, block_ms=min(block_ms, 5))
+
+
+def test_nothing_is_decided_before_gateways_could_be_told_that_the_stream_was_lost(owner, monkeypatch):
+    """Who is not told asks again a second or two later, behind those who came after the loss."""
+    [lost] = owner.append([entry("ann", "r1", seats("A-1"))])
+    owner.redis.flushdb()
+    owner.loop.attend()
+    owner.append([entry("new", "r1", seats("A-1"))])
+
+    def unreachable(*_: object, **__: object) -> bool:
+        raise StreamUnavailable
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner.loop._arrivals, "publish", unreachable)
+        with pytest.raises(StreamUnavailable):
+            owner.loop.turn()
+    assert requests(owner) == []
+    owner.append([entry("ann", "r1", seats("A-1"), first_arrival=lost)])
+    owner.loop.turn()
+    assert [row[1:] for row in requests(owner)] == [("ann", "held"), ("new", "taken")]
 
 
 def test_who_asks_again_while_the_allocator_gathers_still_goes_first(owner, monkeypatch):

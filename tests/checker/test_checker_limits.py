@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from bench.evidence import LedgerRow, TourSeen
+from store.categories import with_category
+from store.plan import Category
 from store.words import EventState, Policy, TourLimit
 from tests.checker.judged import judged, of_kind
 from tests.checker.sale import CEM
@@ -81,6 +84,24 @@ def test_what_was_given_back_does_not_count():
         truth.ledger.append(again)
 
     assert found(more) == ""
+
+
+@pytest.mark.parametrize("category", ["A", "B"])
+def test_a_limit_that_was_lowered_is_judged_by_what_is_given_after_it(category):
+    """Cem keeps three of A where two are allowed by now, and may have something of B."""
+
+    def more(truth, seen):
+        two = (*truth.plan.categories, Category("B", 500, "EUR", "#445566"))
+        truth.plan = with_category(replace(truth.plan, categories=two), "AB".index(category), [2], [])
+        rules(limits={"A": 3})(truth, seen)
+        fact = {"fact": 10, "hold": None, "body": Policy(EventState.OPEN, limits={"A": 2})}
+        body = msgspec.json.encode(fact).decode()
+        truth.ledger.append(LedgerRow(5, 0, "fact", "", "", "", body, "policy", "{}"))
+        result = '{"hold":"327681","seats":["s3"],"areas":{},"expires_at":1}'
+        again = truth.ledger[3]._replace(batch_no=5, position=1, request_id="r2", result=result)
+        truth.ledger.append(again)
+
+    assert ("4 of A for cem; 2 are allowed" in found(more)) is (category == "A")
 
 
 def test_a_buyer_with_more_on_all_dates_than_the_tour_allows_is_found_in_the_tables():

@@ -288,7 +288,7 @@ AS_WRITTEN = [
     checks(
         Kind.CHECKER,
         "who got more of a category than its limit is found",
-        "            if by_category[category] > limit:\n",
+        "            if asked[category] and by_category[category] > limit:\n",
         "            if by_category[category] > limit + 1:\n",
         f"{JUDGED}::test_who_got_more_than_a_limit_is_told_with_the_limit",
     ),

@@ -207,7 +207,7 @@ LOOPS = [
     loop(
         Kind.STREAM,
         "while the allocator gathers every gateway is told that the stream was lost",
-        "        self._publish([stream_lost(self._event)])\n",
+        "        self._arrivals.publish([stream_lost(self._event)])\n",
         "",
         f"{LOSS}::test_while_the_allocator_gathers_every_gateway_is_told_to_ask_again",
     ),
@@ -218,6 +218,13 @@ LOOPS = [
         "        if False:\n",
         "tests/gateway/test_lost.py"
         "::test_told_that_the_stream_was_lost_it_appends_again_what_another_gateway_would_overtake",
+    ),
+    loop(
+        Kind.STREAM,
+        "after a loss nothing is decided before gateways could be told",
+        "        self._arrivals.publish([stream_lost(self._event)])\n",
+        "        self._publish([stream_lost(self._event)])\n",
+        f"{LOSS}::test_nothing_is_decided_before_gateways_could_be_told_that_the_stream_was_lost",
     ),
     loop(
         Kind.CLOCK,
