@@ -67,12 +67,11 @@ def test_moves_are_numbered_one_after_the_other():
 def test_a_limit_by_category_goes_by_what_is_of_it_now(places):
     policy = '{"fact":8,"hold":null,"body":{"state":"open","seats_per_buyer_max":9,"limits":{"B":1}}}'
     rule = LedgerRow(5, 0, "fact", "", "", "", policy, "policy", "{}")
-    got = request((5, 2), "500-1", "cem", '{"seats":["s3"]}', "held", held(5 << 16 | 2, '"s3"'))
-    found = of_kind(
-        judged(two_categories, add(rule, moved(1, [] if places else [1, 2], [0] if places else []), got)),
-        "over_limit",
-    )
-    assert "made it 2 of B for cem" in found
+    move = moved(1, [], [0]) if places else moved(1, [1, 2])
+    gets, given = ('{"areas":{"floor":1}}', ("", '"floor":1')) if places else ('{"seats":["s3"]}', ('"s3"',))
+    got = request((5, 2), "500-1", "cem", gets, "held", held(5 << 16 | 2, *given))
+    found = of_kind(judged(two_categories, add(rule, move, got)), "over_limit")
+    assert f"made it {3 if places else 2} of B for cem" in found
 
 
 def test_a_gate_that_said_nothing_is_left_of_a_category_is_not_judged_by_seats_that_were_moved():
