@@ -341,7 +341,7 @@ class Reference:
             room = Room(self, buyer, named, areas)
             for best in choice.parties:
                 described = [self.plan.blocks[block].category for block in self.ladder.described(best)]
-                if all(room.of(category) < best.quantity for category in described):
+                if described and all(room.of(category) < best.quantity for category in described):
                     return self._over_category(described[0])
         if not choice.up_to:
             for area, places in areas.items():
