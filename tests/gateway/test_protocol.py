@@ -148,7 +148,7 @@ async def test_pings_of_who_does_not_read_are_not_answered_for_ever(engine_urls,
         with contextlib.suppress(TimeoutError, ConnectionError):
             for _ in range(200):  # 20 MB
                 writer.write(flood)
-                async with asyncio.timeout(0.2):
+                async with asyncio.timeout(WITHIN):
                     await writer.drain()
                 kept = max(kept, connection.transport.get_write_buffer_size())
         assert kept < 400_000, "at most what one read brings above the high-water mark"
