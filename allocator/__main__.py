@@ -88,7 +88,8 @@ def _attend(
             log.error(
                 "ALERT: more than %d events are on sale at once: nobody decides %s and those made after it"
                 " until others are closed",
-                *(EVENTS_MAX, found[-1][1]),
+                EVENTS_MAX,
+                found[-1][1],
             )
         too_many = len(found) > EVENTS_MAX
         for event_id, slug in on_sale.items():

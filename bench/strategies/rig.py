@@ -35,7 +35,7 @@ REDIS_DATABASE = 7
 POOL_SIZES = {1: 16, 2: 10}
 """Connections of each server process, by how many processes there are."""
 READY_SECONDS_MAX = 30.0
-SETTLED_SECONDS_MAX = 15.0
+SETTLED_SECONDS_MAX = 60.0
 SAMPLE_SECONDS = 0.05
 LOOKS = 4
 """So many looks in a row must find the servers idle."""
@@ -46,7 +46,7 @@ SELECT count(*) FROM pg_stat_activity
 
 
 class ServerNotReady(FrontDoorError):
-    """A strategies' server did not come up."""
+    """A strategies' server did not come up, or to rest."""
 
 
 class Servers:
@@ -116,13 +116,14 @@ class Rig:
         given up, until the servers have worked off what they were asked: the next is measured alone."""
         give_up_at = time.monotonic() + SETTLED_SECONDS_MAX
         looks = LOOKS if given_up else 0
-        while looks and time.monotonic() < give_up_at:
-            looks = LOOKS if tables.at_work(self.connection) else looks - 1
-            time.sleep(SAMPLE_SECONDS)
-        while strategy in WORKERS and tables.unwritten(self.connection, self.client, strategy):
+        while looks or (strategy in WORKERS and tables.unwritten(self.connection, self.client, strategy)):
             if time.monotonic() > give_up_at:
-                raise ServerNotReady(f"The worker of {strategy} has not done its work; see its log.")
-            time.sleep(0.02)
+                raise ServerNotReady(
+                    f"{strategy} has not come to rest after {SETTLED_SECONDS_MAX:g} s; see its log."
+                )
+            if looks:
+                looks = LOOKS if tables.at_work(self.connection) else looks - 1
+            time.sleep(SAMPLE_SECONDS)
 
     def close(self) -> None:
         self.connection.close()

@@ -143,11 +143,10 @@ class RedisIntake:
         both.evalsha(self._digest, 1, self._key, *entries)
         both.execute_command("WAITAOF", 1, self._replicas, SYNC_MS_MAX)
         reply, synced = await both.execute(raise_on_error=False)
-        for answer in (reply, synced):
-            if isinstance(answer, Exception):
-                raise answer
-        if synced[1] < self._replicas:
-            raise OutcomeUnknown
+        if isinstance(reply, Exception):
+            raise reply
+        if isinstance(synced, Exception) or synced[1] < self._replicas:
+            raise OutcomeUnknown  # it is in the stream; what the replicas have is not known
         return reply
 
     async def create(self, above: Arrival) -> None:

@@ -8,6 +8,7 @@ import json
 import pytest
 from rich.console import Console
 
+from bench.strategies import rig as rigs
 from bench.strategies.catalogue import NAMES, STRATEGIES
 from bench.strategies.drift import Drift
 from bench.strategies.judge import MARGIN_MS, Asked, judge
@@ -262,3 +263,14 @@ def test_every_module_names_its_source():
 
     for name in STRATEGIES:
         assert "https://" in (importlib.import_module(STRATEGIES[name].__module__).__doc__ or "")
+
+
+def test_who_is_still_at_work_for_clients_that_gave_up_ends_the_comparison(monkeypatch):
+    """The next would be measured beside it."""
+    monkeypatch.setattr(rigs, "SETTLED_SECONDS_MAX", 0.0)
+    monkeypatch.setattr("bench.strategies.tables.at_work", lambda connection: True)
+    rig = rigs.Rig.__new__(rigs.Rig)
+    rig.connection = rig.client = None  # type: ignore[assignment]
+    rig.settle("naive")
+    with pytest.raises(rigs.ServerNotReady, match="naive has not come to rest"):
+        rig.settle("naive", given_up=True)

@@ -15,6 +15,15 @@ pytestmark = pytest.mark.browser
 Choose = Callable[[Page, int], None]
 
 
+def with_own_clock(tabs: Tabs) -> Page:
+    """A tab whose time the test moves."""
+    page = tabs.open(own=True)
+    page.clock.install()
+    page.reload()
+    page.wait_for_selector("[data-topic=choosing]")
+    return page
+
+
 def ask_and_wait(page: Page, choose: Choose) -> None:
     choose(page, 0)
     page.locator(".choosing .button.main").click()
@@ -60,10 +69,7 @@ def test_a_key_nobody_knows_is_asked_again_under_the_same_id(
 
 
 def test_a_request_nobody_answers_is_asked_again(tabs: Tabs, fake: FakeGateway, choose: Choose) -> None:
-    page = tabs.open(own=True)
-    page.clock.install()
-    page.reload()
-    page.wait_for_selector("[data-topic=choosing]")
+    page = with_own_clock(tabs)
     fake.answering = False
     choose(page, 0)
     page.locator(".choosing .button.main").click()
@@ -171,10 +177,7 @@ def test_waits_between_attempts_grow_have_a_bound_and_jitter(page: Page) -> None
 
 def test_a_connection_nobody_answers_on_is_given_up(tabs: Tabs, fake: FakeGateway, choose: Choose) -> None:
     """The network forgot it and told nobody: it never closes, and nothing comes."""
-    page = tabs.open(own=True)
-    page.clock.install()
-    page.reload()
-    page.wait_for_selector("[data-topic=choosing]")
+    page = with_own_clock(tabs)
     fake.kill_sockets()
     choose(page, 0)
     page.locator(".choosing .button.main").click()
@@ -189,10 +192,7 @@ def test_a_connection_nobody_answers_on_is_given_up(tabs: Tabs, fake: FakeGatewa
 
 
 def test_who_is_in_line_notices_that_nobody_is_there(tabs: Tabs, fake: FakeGateway, choose: Choose) -> None:
-    page = tabs.open(own=True)
-    page.clock.install()
-    page.reload()
-    page.wait_for_selector("[data-topic=choosing]")
+    page = with_own_clock(tabs)
     fake.deciding = False
     ask_and_wait(page, choose)
     hellos = len(fake.asked("hello"))
@@ -212,10 +212,7 @@ def test_who_is_in_line_notices_that_nobody_is_there(tabs: Tabs, fake: FakeGatew
 def test_buying_on_a_dead_connection_is_said_on_a_new_one(
     tabs: Tabs, fake: FakeGateway, choose: Choose
 ) -> None:
-    page = tabs.open(own=True)
-    page.clock.install()
-    page.reload()
-    page.wait_for_selector("[data-topic=choosing]")
+    page = with_own_clock(tabs)
     choose(page, 0)
     page.locator(".choosing .button.main").click()
     expect(page.get_by_role("heading", name="Held for you")).to_be_visible()

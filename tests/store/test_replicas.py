@@ -15,7 +15,7 @@ from store.stream.redis_stream import RedisIntake
 class Replicated:
     """A client whose server has appended; `synced` replicas have it on disk, or `trouble` is answered."""
 
-    def __init__(self, synced: int, *, trouble: Exception | None = None) -> None:
+    def __init__(self, synced: int | Exception, *, trouble: Exception | None = None) -> None:
         self.synced = synced
         self.known = True
         """Off: the server has forgotten the script."""
@@ -50,12 +50,14 @@ class Pipeline:
 
     async def execute(self, *, raise_on_error: bool) -> list[Any]:
         assert not raise_on_error
+        synced = self.client.synced
+        told = synced if isinstance(synced, Exception) else [1, synced]
         if not self.client.known:
             self.client.known = True
-            return [NoScriptError(), [1, self.client.synced]]
+            return [NoScriptError(), told]
         if self.client.trouble is not None:
-            return [self.client.trouble, [1, self.client.synced]]
-        return [[b"5-%d" % n for n in range(self.commands[0][1])], [1, self.client.synced]]
+            return [self.client.trouble, told]
+        return [[b"5-%d" % n for n in range(self.commands[0][1])], told]
 
 
 BOTH = [("append", 2), ("WAITAOF", 1, 2, 2000)]
@@ -70,6 +72,12 @@ def test_an_append_that_enough_replicas_have_on_disk_is_accepted():
     client = Replicated(2)
     assert append(client, 2) == ["5-0", "5-1"]
     assert client.sent == [[("load",)], BOTH], "on one connection: it answers for what that one wrote"
+
+
+def test_an_append_whose_replicas_cannot_be_asked_is_unknown_not_refused():
+    """It is in the stream: who hears that it never was asks anew, behind everybody."""
+    with pytest.raises(OutcomeUnknown):
+        append(Replicated(ReadOnlyError("WAITAOF cannot be used with replica instances.")), 2)
 
 
 def test_a_server_that_restarted_is_told_the_script_again():

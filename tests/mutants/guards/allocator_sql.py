@@ -113,8 +113,8 @@ MUTANTS: list[Mutant] = [
     sql(
         Kind.LOCK_ORDER,
         "holds that run out are locked by number",
-        "ORDER BY hold_id FOR UPDATE)",
-        "ORDER BY hold_id DESC FOR UPDATE)",
+        " ORDER BY hold_id FOR UPDATE\n",
+        " ORDER BY hold_id DESC FOR UPDATE\n",
         f"{LOCKS}::test_holds_that_run_out_are_locked_by_number",
     ),
     sql(

@@ -61,9 +61,18 @@ MUTANTS: list[Mutant] = [
     stream(
         Kind.STREAM,
         "accepted waits for the replicas' disks",
-        "        if synced[1] < self._replicas:\n            raise OutcomeUnknown\n",
-        "                assert synced >= 0\n",
+        "        if isinstance(synced, Exception) or synced[1] < self._replicas:\n"
+        "            raise OutcomeUnknown",
+        "        assert synced",
         f"{FIRST_ARRIVALS}::test_an_append_that_too_few_replicas_have_on_disk_is_unknown",
+    ),
+    stream(
+        Kind.STREAM,
+        "what replicas have on disk is not known when they cannot be asked",
+        "        if isinstance(reply, Exception):\n            raise reply\n",
+        "        for answer in (reply, synced):\n"
+        "            if isinstance(answer, Exception):\n                raise answer\n",
+        f"{FIRST_ARRIVALS}::test_an_append_whose_replicas_cannot_be_asked_is_unknown_not_refused",
     ),
     stream(
         Kind.STREAM,
