@@ -213,13 +213,14 @@ def set_policy(conn: Conn, slug: str, **change: Any) -> Event:
 
     What is None stays. Which categories have a limit is settled when the sale begins: from then on how much
     of each a buyer has is counted. Raises `NotFound`, `BadRequest` for a value out of bounds, `Conflicted`
-    (limits_fixed) for other categories.
+    (limits_fixed) for other categories, (payment_fixed) where holds would be bought another way by now.
     """
     change = {term: value for term, value in change.items() if value is not None}
     check_terms(change)
     with _transaction(conn):
         event = _locked(conn, slug)
         _check_limits(conn, event, change)
+        _check_payment(event, change)
         conn.execute(_SET_POLICY, dict.fromkeys(TERMS) | _as_columns(change) | {"event": event.id})
         # no decision depends on the others; gateways and holders' writes read the event
         if not change.keys().isdisjoint(DECIDED_BY):
@@ -297,6 +298,15 @@ def _check_limits(conn: Conn, event: Event, change: dict[str, Any]) -> None:
         names = ", ".join(repr(name) for name in event.limits) or "none"
         story = f"The sale has begun with limits of these categories: {names}. Their numbers can be changed."
         raise Conflicted("limits_fixed", story)
+
+
+def _check_payment(event: Event, change: dict[str, Any]) -> None:
+    begun = event.state not in (EventState.DRAFT, EventState.LOBBY)
+    if begun and change.get("payment", event.payment) != event.payment:
+        story = (
+            f"The sale has begun with payment {event.payment!r}; it stays. Close it and make another event."
+        )
+        raise Conflicted("payment_fixed", story)
 
 
 def _as_columns(terms: dict[str, Any]) -> dict[str, Any]:

@@ -23,10 +23,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from store import audit, blocks, hold_parts, holds
+from store import audit, blocks, hold_parts, holds, outbox
 from store.audit import Said
 from store.blocks import Conn, in_transaction, named, numbers, some
 from store.errors import BadRequest, Conflicted, NotFound
+from store.outbox import Told
+from store.payments import refunds
 from store.plan import Plan
 from store.words import (
     OPERATORS_HOLDS,
@@ -202,6 +204,14 @@ def sell(
         _make_order(conn, values | {"hold": hold_id}, wanted)
         body = Sold(buyer, request, kind, wanted.seats, wanted.areas)
         _tell(conn, event_id, FactKind.SOLD, hold_id, body)
+        told = {
+            "order": str(hold_id),
+            "buyer": buyer,
+            "kind": kind,
+            "seats": wanted.seats,
+            "areas": wanted.areas,
+        }
+        outbox.write(conn, event_id, Told.ORDER_PAID, told)
         taken = len(on_sale.seats) + sum([places for _, places in on_sale.areas])
         change = {"change": "sell", "as": kind.value, "hold": str(hold_id), "buyer": buyer}
         what = named(plan, wanted.seats, wanted.areas)
@@ -226,9 +236,9 @@ def take_back(
     """Take an order back: all of it, or the seats and places named; they are free, or off sale with `block`.
 
     `quantity` is how many seats and places the order has, as the caller knows it; needed where places are
-    named: a call that is repeated finds fewer and takes nothing. An order that was taken back whole is
-    answered as it is. Raises `BadRequest`, `NotFound` (hold_not_found), `Conflicted` (not_an_order,
-    not_in_order, order_changed), `Unavailable`.
+    named: a call that is repeated finds fewer and takes nothing. What was paid for it goes back to the buyer.
+    An order that was taken back whole is answered as it is. Raises `BadRequest`, `NotFound`
+    (hold_not_found), `Conflicted` (not_an_order, not_in_order, order_changed), `Unavailable`.
     """
     wanted = numbers(plan, seats, areas or {}) if seats or areas else None
     if wanted is not None and wanted.areas and quantity is None:
@@ -258,6 +268,17 @@ def take_back(
         counted = kind is HoldKind.BUYER
         body = Returned(buyer, counted, block, tuple(taken.seats), tuple(taken.areas))
         _tell(conn, event_id, FactKind.RETURNED, hold_id, body)
+        what = {"seats": taken.seats, "areas": dict(taken.areas), "whole": whole}
+        owed = refunds.owe_for_order(conn, event_id, hold_id, "taken_back", **what)
+        told = {
+            "order": str(hold_id),
+            "buyer": buyer,
+            "kind": kind,
+            "seats": taken.seats,
+            "areas": taken.areas,
+        }
+        became = Told.ORDER_REFUNDED if whole else Told.ORDER_CHANGED
+        outbox.write(conn, event_id, became, told | {"refund_minor": owed})
         change = {"change": "return", "hold": str(hold_id), "buyer": buyer, "blocked": block}
         audit.write(conn, event_id, said, change | named(plan, taken.seats, taken.areas))
         after = HoldState.REFUNDED if whole else HoldState.PAID

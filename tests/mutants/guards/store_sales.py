@@ -224,8 +224,8 @@ STORE: list[Mutant] = [
     holds(
         Kind.CONDITION,
         "a holder is told that the order was taken back",
-        "            if state is HoldState.REFUNDED:\n                raise _refunded()\n            raise",
-        "            raise",
+        "HoldState.REFUNDED:\n        raise _refunded()\n    if now.state is HoldState.RELEASED",
+        "HoldState.RELEASED",
         f"{SALES}::test_a_holder_is_told_that_the_order_was_taken_back",
     ),
 ]
