@@ -51,9 +51,9 @@ CANCEL: Final = f"UPDATE payment SET state = 'canceled' WHERE id = %(payment)s A
 
 INSERT: Final = f"""
 -- `payment_open` refuses a second one that could be paid.
-INSERT INTO payment (event_id, hold_id, buyer, provider, currency, amount_minor, fee_minor, tax_minor,
+INSERT INTO payment (event_id, hold_id, buyer, email, provider, currency, amount_minor, fee_minor, tax_minor,
                      charged, quantity, seats)
-VALUES (%(event)s, %(hold)s, %(buyer)s, %(provider)s, %(currency)s, %(amount)s, %(fee)s, %(tax)s,
+VALUES (%(event)s, %(hold)s, %(buyer)s, %(email)s, %(provider)s, %(currency)s, %(amount)s, %(fee)s, %(tax)s,
         %(charged)s, %(quantity)s, %(seats)s)
 RETURNING {COLUMNS}
 """
@@ -134,7 +134,14 @@ def payment_of(row: tuple[Any, ...]) -> Payment:
 
 
 async def begin(
-    connection: Conn, event_id: int, hold_id: int, buyer: str, provider: str, prices: Prices
+    connection: Conn,
+    event_id: int,
+    hold_id: int,
+    buyer: str,
+    provider: str,
+    prices: Prices,
+    *,
+    email: str | None = None,
 ) -> Payment | None:
     """The open payment of a hold: the one there is, or a new one. None: the hold costs nothing.
 
@@ -144,6 +151,7 @@ async def begin(
 
     async def attempt() -> Payment | None:
         values = {"event": event_id, "hold": hold_id, "buyer": buyer, "provider": provider}
+        values["email"] = email
         row = await (await connection.execute(LOCK_HOLD, values)).fetchone()
         if row is None:
             holds.must_run(await holds.look(connection, values))

@@ -33,6 +33,7 @@ payment = Table(
     Column("hold_id", BigInteger, nullable=False, comment="the hold it was begun for"),
     Column("order_id", BigInteger, nullable=True, comment="the hold it bought: another where it came late"),
     Column("buyer", Text, nullable=False),
+    Column("email", Text, nullable=True, comment="where its buyer wants to hear of it"),
     Column("provider", Text, nullable=False),
     Column("intent", Text, nullable=True, comment="the provider's id; null until the provider has said it"),
     Column("checkout", JSON, nullable=True, comment="how its buyer pays: {url} or {client_secret}"),

@@ -83,6 +83,7 @@ def _payment() -> None:
             comment="the hold it bought: another where it came late",
         ),
         sa.Column("buyer", sa.Text(), nullable=False),
+        sa.Column("email", sa.Text(), nullable=True, comment="where its buyer wants to hear of it"),
         sa.Column("provider", sa.Text(), nullable=False),
         sa.Column(
             "intent",

@@ -1,0 +1,60 @@
+"""What onsale needs of a payment provider. Adapters are thin: they ask and translate, they decide nothing.
+
+Whoever calls `make`, `give_back` or `end` again, with the same payment or refund, gets the same answer:
+adapters pass the idempotency keys on that `store.payments` names. A call whose outcome is unknown raises
+`ProviderAway` and is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from store.errors import BadRequest, Unavailable
+from store.payments.begin import Payment
+from store.payments.refunds import Due
+from store.payments.settle import Notice
+
+
+class NotGenuine(BadRequest):
+    """What was received does not come from the provider, or is too old to be told from a replay."""
+
+
+class ProviderAway(Unavailable):
+    """The payment provider does not answer. Nothing was paid; try again in a moment."""
+
+
+class Made(Struct, frozen=True):
+    """A provider's intent, and how its buyer pays: {url} of a page of the provider's, or {client_secret}."""
+
+    intent: str
+    checkout: dict[str, str]
+
+
+class Provider(Protocol):
+    """One provider's adapter."""
+
+    name: str
+    """As in the `provider` columns."""
+
+    async def make(self, payment: Payment, *, return_url: str) -> Made:
+        """An intent to pay `payment`; the buyer comes back to `return_url`. Raises `ProviderAway`."""
+
+    async def end(self, intent: str) -> Notice | None:
+        """Nobody can pay it any more; what the provider knows of it if it is over already (money may have
+        come first), else None. Raises `ProviderAway`."""
+
+    async def look(self, intent: str) -> Notice | None:
+        """What the provider would tell of it now, None while it is open. Raises `ProviderAway`."""
+
+    async def give_back(self, due: Due) -> str:
+        """Give money back, once; the provider's id of the refund. Raises `ProviderAway`, or `Conflicted`
+        (refund_refused) where it never will."""
+
+    def read(self, headers: Mapping[str, str], body: bytes) -> Notice:
+        """What was received, checked by signature and time over the raw body. Raises `NotGenuine`."""
+
+    async def close(self) -> None:
+        """Its connections end."""
