@@ -119,6 +119,12 @@ def test_who_is_left_alone_is_so_only_when_there_is_no_other_way():
     assert seated(house(".x.x.x."), best(5, apart=True)) == ("sold_out", "none_together")
 
 
+def test_parts_that_were_only_tried_leave_no_trace():
+    """Neither two parts of three fit nor three of two, and some of each are tried before the last way."""
+    sale = house("...", "x.x", "..x")
+    assert seated(sale, best(6, apart=True)) == ("A-1 A-2 A-3 B-2 C-1 C-2", "apart")
+
+
 def test_a_party_too_large_for_it_is_not_parted():
     sale = house("." * 7 + "x" + "." * 7)
     assert seated(sale, best(13, apart=True))[0] == "sold_out"

@@ -51,9 +51,13 @@ async def test_an_event_that_nobody_uses_is_let_go_and_loaded_again_when_somebod
         assert (await served.post({"seats": [SEATS[0]]}, Prefer="wait=9")).status == 200
         await asyncio.sleep(0.05)
         assert loaded(served) == {EVENT}, "it was used just now"
+        [let_go] = served.runtime.events.loaded()
         used_long_ago(served)
         await until(lambda: not loaded(served))
-        await until(lambda: not served.runtime.redis.connection_pool._in_use_connections)
+        try:
+            await until(lambda: not served.runtime.redis.connection_pool._in_use_connections)
+        finally:
+            await let_go.stop()
         assert (await served.post({"seats": [SEATS[1]]}, "r2", Prefer="wait=9")).status == 200
 
 

@@ -41,7 +41,7 @@ async def to_the_end(reader: asyncio.StreamReader) -> bytes:
     """All that comes until the other side closes, which it must."""
     answer = b""
     with contextlib.suppress(ConnectionError):
-        async with asyncio.timeout(WITHIN):
+        async with asyncio.timeout(WITHIN / 2):
             while piece := await reader.read(65_536):
                 answer += piece
     return answer

@@ -242,8 +242,7 @@ MUTANTS: list[Mutant] = [
         "parts that were only tried leave no trace",
         "        self.show(placed)\n        return sorted",
         "        return sorted",
-        f"{SEATING}::test_who_is_left_alone_is_so_only_when_there_is_no_other_way",
-        f"{DECIDE}::test_any_history_is_decided_as_the_plain_reference_decides_it",
+        f"{SEATING}::test_parts_that_were_only_tried_leave_no_trace",
     ),
     seating(
         Kind.CONDITION,

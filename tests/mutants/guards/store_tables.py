@@ -9,6 +9,8 @@ MIGRATE = "tests/store/test_migrate.py"
 CONSTRAINTS_TEST = "tests/store/test_constraints.py"
 STOPS = "tests/gateway/test_who_stops.py"
 spine = In("store/migrations/versions/0001_spine.py")
+operators_sales = In("store/migrations/versions/0006_operators_sales.py")
+keys = In("store/migrations/versions/0007_keys_by_expression.py")
 ledger = In("store/ledger.py")
 COLUMNS = ("kind", "arrival", "buyer", "request_id", "input", "outcome", "result")
 
@@ -41,21 +43,21 @@ CONSTRAINTS = [
         "\"state <> 'held' OR hold_id IS NOT NULL\"",
         f"{CONSTRAINTS_TEST}::test_postgres_refuses_what_breaks_a_law",
     ),
-    spine(
+    operators_sales(
         Kind.CONSTRAINT,
         "a paid hold says when (CHECK)",
-        "\"(state = 'paid') = (paid_at IS NOT NULL)\"",
-        "\"state <> 'paid' OR paid_at IS NOT NULL\"",
+        "(state IN ('paid', 'refunded')) = (paid_at IS NOT NULL)",
+        "state <> 'paid' OR paid_at IS NOT NULL",
         f"{CONSTRAINTS_TEST}::test_postgres_refuses_what_breaks_a_law",
     ),
-    spine(
+    keys(
         Kind.CONSTRAINT,
         "a key is decided once (the ledger's unique key)",
         "        unique=True,\n        postgresql_where",
         "        postgresql_where",
         f"{CONSTRAINTS_TEST}::test_postgres_refuses_what_breaks_a_law",
     ),
-    spine(
+    keys(
         Kind.CONSTRAINT,
         "every conflict has its row",
         "\"kind = 'request' AND outcome <> 'conflict'\"",
