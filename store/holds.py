@@ -203,8 +203,7 @@ async def confirm(
         await connection.execute(SELL_PLACES, values)
         await connection.execute(INSERT_FACT, values)
         told = {"order": str(hold_id), "buyer": buyer, "kind": "buyer", "seats": seats, "areas": areas}
-        body = {"outbox": outbox.Told.ORDER_PAID.value, "told": json.encode(told).decode()}
-        await connection.execute(outbox.INSERT, values | body)
+        await connection.execute(outbox.INSERT, outbox.telling([(event_id, outbox.Told.ORDER_PAID, told)]))
         return HoldState.PAID
 
     return await in_transaction(connection, attempt)

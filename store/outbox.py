@@ -1,9 +1,9 @@
-"""What the world outside is told: rows of the transaction that made it true, read in an order that holds.
+"""What the world outside is told: rows of the transaction that made it true, in an order that holds.
 
-Promises: whoever reads on from a `Position` misses no row, however long a transaction takes to commit. Rows
-are numbered when they are written and seen when they are committed, so a lower number may come later;
-therefore an event's rows are read in (xid, id) order and only below the oldest transaction that still runs.
-A change that began after another was committed has a higher xid: what follows from it comes after it.
+An event's rows are numbered 1, 2, 3 … without gaps, by a counter that the transaction which writes keeps
+locked until it commits. So they are seen in their order, whoever reads on from a number misses none, and what
+follows from a change comes after it. The counter is the last thing that a transaction locks, with nothing
+left to wait for; a transaction tells all it has to tell of an event in one statement.
 
 Rows name seats and areas by their numbers in the plan; whoever tells them to people names them.
 """
@@ -16,21 +16,30 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 import psycopg
+from psycopg.rows import tuple_row
 
 ROWS_MAX: Final = 1_000
 """Most rows one reading gives."""
 
-INSERT: Final = "INSERT INTO outbox (event_id, kind, body) VALUES (%(event)s, %(outbox)s, %(told)s)"
-INSERT_MANY: Final = """
-INSERT INTO outbox (event_id, kind, body)
-SELECT * FROM unnest(%(events)s::int[], %(kinds)s::text[], %(bodies)s::json[])
+INSERT: Final = """
+-- Locks the events' counters, by event.
+WITH told AS (
+  SELECT event_id, kind, body, row_number() OVER (PARTITION BY event_id ORDER BY place) AS place
+    FROM unnest(%(events)s::int[], %(kinds)s::text[], %(bodies)s::json[]) WITH ORDINALITY
+      AS row (event_id, kind, body, place)),
+counted AS (
+  INSERT INTO outbox_count AS counter (event_id, rows)
+  SELECT event_id, count(*) FROM told GROUP BY event_id ORDER BY event_id
+  ON CONFLICT (event_id) DO UPDATE SET rows = counter.rows + excluded.rows
+  RETURNING event_id, rows)
+INSERT INTO outbox (event_id, number, kind, body)
+SELECT event_id, counted.rows - count(*) OVER (PARTITION BY event_id) + place, kind, body
+  FROM told JOIN counted USING (event_id)
 """
 
 READ_AFTER: Final = """
-SELECT xid, id, kind, body::text, (extract(epoch FROM at) * 1000000)::bigint FROM outbox
- WHERE event_id = %(event)s AND (xid, id) > (%(xid)s::bigint, %(id)s::bigint)
-   AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
- ORDER BY xid, id LIMIT %(limit)s
+SELECT number, kind, body::text, (extract(epoch FROM at) * 1000000)::bigint FROM outbox
+ WHERE event_id = %(event)s AND number > %(after)s ORDER BY number LIMIT %(limit)s
 """
 
 
@@ -57,36 +66,39 @@ class Told(StrEnum):
     EVENT_MOVED = "event.moved"
 
 
-class Position(NamedTuple):
-    """How far somebody has read an event's rows."""
-
-    xid: int = 0
-    id: int = 0
-
-
 class Row(NamedTuple):
-    """A row as it is read; `body` is JSON, `at` microseconds of Postgres' clock."""
+    """A row as it is read; `number` is its place in the event's order, `at` is in microseconds."""
 
-    position: Position
+    number: int
     kind: str
     body: bytes
     at: int
 
 
+Telling = tuple[int, Told, Mapping[str, object]]
+"""(event, what, its body)"""
+
+
+def telling(rows: Sequence[Telling]) -> dict[str, object]:
+    """The values of `INSERT` for these rows."""
+    return {
+        "events": [event for event, _, _ in rows],
+        "kinds": [kind.value for _, kind, _ in rows],
+        "bodies": [msgspec.json.encode(body).decode() for _, _, body in rows],
+    }
+
+
 def write(conn: psycopg.Connection[Any], event_id: int, kind: Told, body: Mapping[str, object]) -> None:
-    """A row, in the caller's transaction."""
-    told = {"event": event_id, "outbox": kind.value, "told": msgspec.json.encode(body).decode()}
-    conn.execute(INSERT, told)
+    """A row, at the end of the caller's transaction."""
+    conn.execute(INSERT, telling([(event_id, kind, body)]))
 
 
 def rows_of(found: Sequence[tuple[Any, ...]]) -> list[Row]:
     """What `READ_AFTER` gave."""
-    return [Row(Position(xid, number), kind, body.encode(), at) for xid, number, kind, body, at in found]
+    return [Row(number, kind, body.encode(), at) for number, kind, body, at in found]
 
 
-def read_after(
-    conn: psycopg.Connection[Any], event_id: int, after: Position, limit: int = ROWS_MAX
-) -> list[Row]:
-    """An event's next rows, in order; none now does not mean none later."""
-    values = {"event": event_id, "xid": after.xid, "id": after.id, "limit": min(limit, ROWS_MAX)}
-    return rows_of(conn.execute(READ_AFTER, values).fetchall())
+def read_after(conn: psycopg.Connection[Any], event_id: int, after: int, limit: int = ROWS_MAX) -> list[Row]:
+    """An event's rows above that number, in order."""
+    values = {"event": event_id, "after": after, "limit": min(limit, ROWS_MAX)}
+    return rows_of(conn.cursor(row_factory=tuple_row).execute(READ_AFTER, values).fetchall())

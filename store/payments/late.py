@@ -82,6 +82,7 @@ async def resolve(connection: Conn, payment_id: int) -> Change | Known | None:
         decision = _decode_decision(decided.frame)
         change = await _change(connection, payment, decision)
         await records.write(connection, [change])
+        await records.tell(connection, [change])
         return change
 
     for tries in range(1, ROUNDS_MAX + 1):

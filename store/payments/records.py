@@ -1,7 +1,7 @@
 """Payments as rows: read without locking, changed only from the state that was read.
 
-A change that means something to the world outside leaves an outbox row, and one after which money goes back a
-refund, in the same statement's transaction.
+A change after which money goes back leaves a refund, and one that means something to the world outside an
+outbox row, in the same transaction.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from msgspec import Struct, json
+from msgspec import Struct
 
 from store import outbox
 from store.errors import OnsaleError
@@ -112,7 +112,7 @@ def _known(row: tuple[Any, ...]) -> Known:
 
 
 async def write(connection: Conn, changes: Sequence[Change]) -> None:
-    """Makes them true, in the caller's transaction; raises `Changed`."""
+    """Makes them true in the caller's transaction, whose last step is to `tell` of them; raises `Changed`."""
     changes = [one for one in changes if one.changes]
     if not changes:
         return
@@ -139,11 +139,13 @@ async def write(connection: Conn, changes: Sequence[Change]) -> None:
             "reasons": [one.reason for one in owed],
         }
         await connection.execute(OWE, values)
-    rows = [(one.payment.event_id, *_told(one)) for one in changes if one.became in _TOLD]
+
+
+async def tell(connection: Conn, changes: Sequence[Change]) -> None:
+    """What of them the world is told, as the last of the caller's transaction."""
+    rows = [_told(one) for one in changes if one.changes and one.became in _TOLD]
     if rows:
-        events, kinds, bodies = zip(*rows, strict=True)
-        values = {"events": list(events), "kinds": list(kinds), "bodies": list(bodies)}
-        await connection.execute(outbox.INSERT_MANY, values)
+        await connection.execute(outbox.INSERT, outbox.telling(rows))
 
 
 _TOLD: Final = {
@@ -153,7 +155,7 @@ _TOLD: Final = {
 }
 
 
-def _told(change: Change) -> tuple[Told, str]:
+def _told(change: Change) -> outbox.Telling:
     payment = change.payment
     body: dict[str, Any] = {"payment": payment.id, "hold": str(payment.hold_id), "buyer": payment.buyer}
     body |= {"amount_minor": payment.amount_minor, "currency": payment.currency}
@@ -169,4 +171,4 @@ def _told(change: Change) -> tuple[Told, str]:
         body |= {"fee_minor": charge.fee_minor, "tax_minor": charge.tax_minor, "lines": charge.lines}
     elif change.reason is not None:
         body["reason"] = change.reason
-    return _TOLD[change.became], json.encode(body).decode()
+    return payment.event_id, _TOLD[change.became], body

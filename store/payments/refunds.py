@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import psycopg
-from msgspec import Struct, json
+from msgspec import Struct
 from psycopg.rows import tuple_row
 
 from store import outbox
@@ -153,11 +153,12 @@ async def given(connection: Conn, due: Due, provider_refund: str) -> bool:
             return False
         changed = await connection.execute(PAYMENT_GIVEN, values)
         assert changed.rowcount == 1, "a refund is of a payment"
-        body = {"payment": due.payment, "refund": due.id, "buyer": due.buyer, "reason": due.reason}
+        body: dict[str, object] = {"payment": due.payment, "refund": due.id, "buyer": due.buyer}
+        body["reason"] = due.reason
         body |= {"amount_minor": due.amount_minor, "currency": due.currency}
         body["order"] = None if due.order_id is None else str(due.order_id)
-        told = {"event": due.event_id, "outbox": Told.PAYMENT_REFUNDED.value}
-        await connection.execute(outbox.INSERT, told | {"told": json.encode(body).decode()})
+        rows = [(due.event_id, Told.PAYMENT_REFUNDED, body)]
+        await connection.execute(outbox.INSERT, outbox.telling(rows))
         return True
 
     return await in_transaction(connection, attempt)

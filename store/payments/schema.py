@@ -136,18 +136,19 @@ Index("payment_notice_payment", payment_notice.c.payment_id)
 outbox = Table(
     "outbox",
     metadata,
-    Column("id", BigInteger, Identity(always=True), primary_key=True),
-    Column("event_id", Integer, nullable=False),
+    Column("event_id", Integer, primary_key=True),
+    Column("number", BigInteger, primary_key=True, comment="1, 2, 3 … of the event; see store.outbox"),
     Column("kind", Text, nullable=False),
     Column("body", JSON, nullable=False),
     timestamp("at", now=True),
-    Column(
-        "xid",
-        BigInteger,
-        nullable=False,
-        server_default=text("pg_current_xact_id()::text::bigint"),
-        comment="of the transaction that wrote it: rows are read in (xid, id) order, see store.outbox",
-    ),
     comment="what the world outside is told, written by the transaction that made it true",
 )
-Index("outbox_order", outbox.c.event_id, outbox.c.xid, outbox.c.id)
+
+outbox_count = Table(
+    "outbox_count",
+    metadata,
+    Column("event_id", Integer, primary_key=True, autoincrement=False),
+    Column("rows", BigInteger, nullable=False, comment="the number of the event's last row"),
+    comment="locked by who writes an event's rows until it commits",
+    postgresql_with={"fillfactor": "10"},
+)

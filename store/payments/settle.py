@@ -7,9 +7,9 @@ back (`store.payments.states`); a refund's row is written here, and given by `st
 The statements take arrays: a hundred payments that arrive together cost about what one does. What cannot
 be decided together (two notices about one payment, two payments for one hold) is decided in turn.
 
-Lock order, as for all writers: holds by event and number, seats, areas; then payments. A payment is changed
-only from the state that was read, a hold only once it is locked; where somebody else changed anything
-meanwhile, all is rolled back and read anew.
+Lock order, as for all writers: holds by event and number, seats, areas; then payments, notices, the outbox's
+counters. A payment is changed only from the state that was read, a hold only once it is locked; where
+somebody else changed anything meanwhile, all is rolled back and read anew.
 """
 
 from __future__ import annotations
@@ -176,6 +176,7 @@ async def _act(connection: Conn, acted: Sequence[tuple[Notice, Known]]) -> dict[
     await buy(connection, [payment.buys(payment.hold_id) for _, payment in acted if payment.id in bought])
     await records.write(connection, changes)
     await _remember(connection, [notice for notice, _ in acted], changes)
+    await records.tell(connection, changes)
     return {one.payment.id: _settled(one) for one in changes}
 
 

@@ -37,22 +37,24 @@ def upgrade() -> None:
     op.create_index("payment_notice_payment", "payment_notice", ["payment_id"])
     op.create_table(
         "outbox",
-        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), nullable=False),
         sa.Column("event_id", sa.Integer(), nullable=False),
+        sa.Column(
+            "number", sa.BigInteger(), nullable=False, comment="1, 2, 3 … of the event; see store.outbox"
+        ),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("body", sa.JSON(), nullable=False),
         _moment("at", now=True),
-        sa.Column(
-            "xid",
-            sa.BigInteger(),
-            server_default=sa.text("pg_current_xact_id()::text::bigint"),
-            nullable=False,
-            comment="of the transaction that wrote it: rows are read in (xid, id) order, see store.outbox",
-        ),
-        sa.PrimaryKeyConstraint("id"),
+        sa.PrimaryKeyConstraint("event_id", "number"),
         comment="what the world outside is told, written by the transaction that made it true",
     )
-    op.create_index("outbox_order", "outbox", ["event_id", "xid", "id"])
+    op.create_table(
+        "outbox_count",
+        sa.Column("event_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("rows", sa.BigInteger(), nullable=False, comment="the number of the event's last row"),
+        sa.PrimaryKeyConstraint("event_id"),
+        comment="locked by who writes an event's rows until it commits",
+        postgresql_with={"fillfactor": "10"},
+    )
 
 
 def _terms() -> None:

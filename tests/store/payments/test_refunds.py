@@ -40,7 +40,7 @@ def test_parts_that_are_taken_back_are_owed_and_the_last_of_them_is_all(conn, ev
     assert money_is_answered_for(conn)
     assert give_all(conn) == payment.amount_minor - costs[3]
     assert read(conn, payment).state is PaymentState.REFUNDED
-    kinds = [kind for (kind,) in conn.execute("SELECT kind FROM outbox ORDER BY id")]
+    kinds = [kind for (kind,) in conn.execute("SELECT kind FROM outbox ORDER BY number")]
     assert kinds == ["order.paid", "order.changed", "payment.refunded", "order.refunded", "payment.refunded"]
     assert money_is_answered_for(conn)
 
@@ -94,10 +94,19 @@ def test_a_late_payment_that_was_given_its_seats_again_buys_them(conn, event):  
     conn.execute("UPDATE hold SET state = 'expired'")
     conn.execute("DELETE FROM hold_seat; DELETE FROM hold_area; UPDATE area SET held = 0")
     conn.execute("UPDATE seat SET state = 'available', hold_id = NULL")
-    again = 2 << 16
+    again, before = 2 << 16, read(conn, payment)
     hold(conn, event, hold_id=again)
     decide(conn, event, payment, "held", f'{{"hold":"{again}","seats":[],"areas":{{}},"expires_at":1}}')
     assert run(conn, lambda own: late.resolve(own, payment.id)).order_id == again
     after = read(conn, payment)
     assert (after.state, after.order_id, after.hold_id) == (PaymentState.SUCCEEDED, again, HOLD)
+    assert after.succeeded_at == before.succeeded_at
+    assert money_is_answered_for(conn)
+
+
+def test_a_late_payment_whose_new_hold_ran_out_too_goes_back(conn, event):  # noqa: F811
+    payment = late_payment(conn, event)
+    decide(conn, event, payment, "held", f'{{"hold":"{HOLD}","seats":[],"areas":{{}},"expires_at":1}}')
+    change = run(conn, lambda own: late.resolve(own, payment.id))
+    assert (change.became, change.reason) == (PaymentState.REFUND_DUE, "late")
     assert money_is_answered_for(conn)

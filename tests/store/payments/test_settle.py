@@ -10,9 +10,10 @@ import pytest
 
 from store import events, hold_parts, holds
 from store.errors import Conflicted, NotFound
+from store.payments import records
 from store.payments.settle import settle
 from store.payments.states import NoticeKind, PaymentState
-from tests.store.payments.paying import TERMS, begun, money_is_answered_for, notice, read, told
+from tests.store.payments.paying import TERMS, begun, money_is_answered_for, notice, read, run, told
 from tests.store.test_holds import HOLD, RUN_OUT, change, conn, everything, hold, url_of  # noqa: F401
 from tests.store.test_holds import event as free_event  # noqa: F401
 
@@ -95,7 +96,7 @@ def test_many_at_once_and_repeats_among_them_are_one_transaction_for_most(conn, 
     )
     assert [one.repeated for one in answers] == [False] * 5 + [True, True]
     assert conn.execute("SELECT held, sold FROM area").fetchall() == [(0, 5)]
-    assert conn.execute("SELECT count(DISTINCT xid), count(*) FROM outbox").fetchone() == (1, 5)
+    assert conn.execute("SELECT count(DISTINCT xmin::text), count(*) FROM outbox").fetchone() == (1, 5)
     assert money_is_answered_for(conn)
 
 
@@ -183,6 +184,34 @@ def test_what_is_not_ours_or_does_not_fit_changes_nothing(conn, event):  # noqa:
     assert conn.execute("SELECT count(*) FROM payment_notice").fetchone() == (0,)
 
 
+def test_who_read_a_payment_that_somebody_else_changed_writes_nothing(conn, event):  # noqa: F811
+    hold(conn, event)
+    payment = begun(conn, event)
+
+    async def two(own):
+        known = (await records.read(own, [payment.id]))[payment.id]
+        conn.execute("UPDATE payment SET state = 'failed'")
+        await records.write(own, [records.Change(known, PaymentState.CANCELED)])
+
+    with pytest.raises(records.Changed):
+        run(conn, two)
+    assert read(conn, payment).state is PaymentState.FAILED
+
+
+def test_a_hold_that_was_made_smaller_has_a_payment_of_its_own(conn, event):  # noqa: F811
+    hold(conn, event)
+    whole = begun(conn, event)
+    assert begun(conn, event) == whole
+
+    async def smaller(own, event_id, hold_id, buyer, numbers):
+        return await hold_parts.release_some(own, event_id, hold_id, buyer, numbers, [3], {})
+
+    change(conn, smaller, event)
+    part = begun(conn, event)
+    assert (part.id != whole.id, part.quantity, part.seats) == (True, 3, [4])
+    assert read(conn, whole).state is PaymentState.CANCELED
+
+
 def test_a_declined_card_is_tried_again_in_the_same_hold(conn, event):  # noqa: F811
     hold(conn, event)
     payment = begun(conn, event)
@@ -198,8 +227,9 @@ def test_only_a_hold_that_runs_can_be_paid_for_and_only_by_its_holder(conn, even
     with pytest.raises(Conflicted) as refused:
         begun(conn, event)
     assert refused.value.code == "hold_expired"
+    hold(conn, event, hold_id=HOLD + 1, seats=(9,), places=0)
     with pytest.raises(NotFound):
-        begun(conn, event, buyer="eve")
+        begun(conn, event, HOLD + 1, buyer="eve")
     assert conn.execute("SELECT count(*) FROM payment").fetchone() == (0,)
 
 
