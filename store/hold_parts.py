@@ -27,6 +27,12 @@ UPDATE hold SET quantity = quantity - %(count)s
 RETURNING quantity
 """
 
+LOCK_HOLD: Final = """
+-- A hold that is only told of: what is read of it until the end belongs together.
+SELECT 1 FROM hold
+ WHERE event_id = %(event)s AND hold_id = %(hold)s AND buyer = %(buyer)s FOR NO KEY UPDATE
+"""
+
 TAKE_PLACES: Final = """
 -- From a hold or an order that is locked with its counters; of each area it has at least as many. What is
 -- left of none goes. `freed` is what was taken.
@@ -99,6 +105,8 @@ async def release_some(
 
     async def attempt() -> HoldNow:
         kept = await (await connection.execute(KEEP_FEWER, values)).fetchone()
+        if kept is None:
+            await connection.execute(LOCK_HOLD, values)
         now = await holds.look(connection, values)
         if kept is not None:
             await _free(connection, values, named)

@@ -140,6 +140,22 @@ def test_an_order_is_not_given_back_and_what_is_over_is_told(conn, event):
     assert give_back(conn, event, (5,), hold_id=OTHER).state is HoldState.EXPIRED
 
 
+def test_what_a_repeated_call_is_told_is_of_one_moment(conn, event, monkeypatch):
+    """Not that the hold is active and then, given away meanwhile, that it has nothing."""
+    hold(conn, event)
+    give_back(conn, event, (3,), of=4)
+    look, locked = holds.look, []
+
+    async def looked(own, values):
+        now = await look(own, values)
+        locked.append(not is_free(conn, "FROM hold"))
+        return now
+
+    monkeypatch.setattr(holds, "look", looked)
+    assert give_back(conn, event, (3,), of=4).seats == (4,)
+    assert locked == [True]
+
+
 def test_a_repeated_call_that_says_of_how_many_gives_back_once(conn, event):
     hold(conn, event, places=3)
     first = give_back(conn, event, (), 1, of=5)

@@ -96,6 +96,13 @@ MUTANTS: list[Mutant] = [
         f"{PARTS}::test_somebody_elses_hold_looks_like_none",
     ),
     parts(
+        Kind.SNAPSHOT,
+        "what is told of a hold is of one moment",
+        "        if kept is None:\n            await connection.execute(LOCK_HOLD, values)\n",
+        "",
+        f"{PARTS}::test_what_a_repeated_call_is_told_is_of_one_moment",
+    ),
+    parts(
         Kind.CONDITION,
         "only the holder gives some back",
         KEEPING,
