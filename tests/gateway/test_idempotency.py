@@ -150,6 +150,28 @@ async def test_one_buyers_key_is_nothing_to_another(engine_urls, conn, event):
     assert REPLAYED not in mine.headers
 
 
+@scenario
+async def test_who_may_not_ask_gets_no_answer_of_who_may(engine_urls, conn, event):
+    hold(conn, event)
+    nobody = {"Authorization": "Bearer nonsense"}
+    async with served(engine_urls) as call:
+        for path, body in (("/v1/operator/tours", TOUR), (of("confirm"), None)):
+            assert (await call(path, body, "k1")).status in (200, 201)
+            assert (await call(path, body, "k1", **nobody)).status == 401
+
+
+@scenario
+async def test_a_body_that_is_too_long_is_read_no_further(engine_urls, conn):
+    async with served(engine_urls) as call:
+        reader, writer = await asyncio.open_connection("127.0.0.1", call.it.port)
+        head = f"POST /v1/operator/tours HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n"
+        writer.write((head + "Idempotency-Key: k1\r\nContent-Length: 1000000\r\n\r\n").encode())
+        writer.write(b" " * 70_000)
+        assert b" 413 " in await reader.readline()
+        writer.close()
+    assert kept(conn) == []
+
+
 @pytest.mark.parametrize("key", ['"', "a b", '""', '"a", "b"', "x" * 65])
 @scenario
 async def test_a_key_that_cannot_be_read_is_refused_and_nothing_is_done(engine_urls, conn, event, key):
