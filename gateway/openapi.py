@@ -15,8 +15,10 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from msgspec import Meta, Struct
 
+from gateway import idempotency_key
 from gateway.buyers.decode import hold_schemas, request_schema
 from gateway.holders import ChangedHold
+from gateway.idempotency_key import takes_key
 from gateway.problems import PROBLEM_TYPE
 from gateway.waiters import WaitingList
 from store.audit import Audit
@@ -316,11 +318,13 @@ def describe(schema: dict[str, Any]) -> dict[str, Any]:
     refs, components = msgspec.json.schema_components(types, ref_template=_REF)
     ref_of = dict(zip(types, refs, strict=True))
     for path, method, operation in _operations(schema):
-        call = CALLS[method, path]
+        call = _keyed(CALLS[method, path], method, path)
         operation["responses"] = _responses(call, ref_of)
         if call.key:
             operation["security"] = [{call.key: []}]
         parameters = [one for one in operation.get("parameters", ()) if one["name"] != "authorization"]
+        if takes_key(method, path):
+            parameters.append(idempotency_key.parameter(path))
         operation["parameters"] = parameters
     schema.setdefault("components", {})["schemas"] = (
         components | request_schema()[1] | hold_schemas() | _own_bodies(schema)
@@ -330,6 +334,13 @@ def describe(schema: dict[str, Any]) -> dict[str, Any]:
         "operator": {"type": "http", "scheme": "bearer", "description": "The operator key."},
     }
     return schema
+
+
+def _keyed(call: Call, method: str, path: str) -> Call:
+    """What a call may answer too where it takes an Idempotency-Key."""
+    if not takes_key(method, path):
+        return call
+    return call._replace(problems=(*call.problems, 400, 409, 413, 422, 429, 503))
 
 
 def _operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

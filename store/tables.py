@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import store.idempotency_schema  # adds its table
 import store.payments.schema  # noqa: F401  # adds its tables
 from store.schema import metadata
 
