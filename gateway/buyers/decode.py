@@ -70,6 +70,7 @@ class Resume(Frame, frozen=True, tag="resume"):
 
 Seats = Annotated[tuple[ShortText, ...], Meta(max_length=QUANTITY_MAX)]
 Areas = Annotated[dict[ShortText, Quantity], Meta(max_length=QUANTITY_MAX)]
+Email = Annotated[str, Meta(pattern=r"^[!-?A-~]{1,64}@[A-Za-z0-9.-]{1,189}$")]
 EndsAt = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 
 
@@ -117,6 +118,12 @@ class ExtendBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     expires_at: EndsAt
     accessible: bool = False
+
+
+class PaymentBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """`email`: where the buyer wants to hear of the payment."""
+
+    email: Email | None = None
 
 
 class _Named(Struct):
