@@ -168,8 +168,8 @@ def rows_of_a_sale(draw):
         if kind == "paid":
             rows.append(paid(number, at))
         elif kind in ("free", "hand"):
-            how = {"kind": "buyer" if kind == "free" else "complimentary", "payment": None, "lines": []}
-            rows.append(paid(number, at, **how))
+            by = "buyer" if kind == "free" else "complimentary"
+            rows.append(paid(number, at, kind=by, payment=None, lines=[]))
         elif kind in ("changed", "refunded", "moved"):
             what = {"seats": [3], "areas": [[0, 1]]}
             what["moved_minor" if kind == "moved" else "refund_minor"] = amount
