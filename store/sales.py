@@ -172,9 +172,11 @@ def sell(
     said: Said,
     *,
     reference: str = "",
+    told: Mapping[str, object] | None = None,
 ) -> Order:
     """Make seats (by guid) and places (by area) an order of `buyer`; blocked places go before free ones.
 
+    `told`: what the outbox tells of it besides. A caller's transaction, where there is one, has all of it.
     Raises `BadRequest`, `NotFound` for what the plan does not have, `Conflicted` (seats_not_free,
     places_not_free) when somebody has one of them, `Unavailable` when it is locked for too long.
     """
@@ -204,14 +206,9 @@ def sell(
         _make_order(conn, values | {"hold": hold_id}, wanted)
         body = Sold(buyer, request, kind, wanted.seats, wanted.areas)
         _tell(conn, event_id, FactKind.SOLD, hold_id, body)
-        told = {
-            "order": str(hold_id),
-            "buyer": buyer,
-            "kind": kind,
-            "seats": wanted.seats,
-            "areas": wanted.areas,
-        }
-        outbox.write(conn, event_id, Told.ORDER_PAID, told)
+        order: dict[str, object] = {"order": str(hold_id), "buyer": buyer, "kind": kind}
+        order |= {"seats": wanted.seats, "areas": wanted.areas}
+        outbox.write(conn, event_id, Told.ORDER_PAID, order | dict(told or {}))
         taken = len(on_sale.seats) + sum([places for _, places in on_sale.areas])
         change = {"change": "sell", "as": kind.value, "hold": str(hold_id), "buyer": buyer}
         what = named(plan, wanted.seats, wanted.areas)
@@ -232,12 +229,16 @@ def take_back(
     areas: Mapping[str, int] | None = None,
     quantity: int | None = None,
     block: bool = False,
+    reason: str = "taken_back",
+    moved: Mapping[str, object] | None = None,
 ) -> Order:
     """Take an order back: all of it, or the seats and places named; they are free, or off sale with `block`.
 
     `quantity` is how many seats and places the order has, as the caller knows it; needed where places are
     named: a call that is repeated finds fewer and takes nothing. What was paid for it goes back to the buyer.
-    An order that was taken back whole is answered as it is. Raises `BadRequest`, `NotFound`
+    An order that was taken back whole is answered as it is. `reason` is the refund's; `moved`, where the
+    order goes to another event with its payment: told in the outbox, and nothing is owed. A caller's
+    transaction, where there is one, has all of it. Raises `BadRequest`, `NotFound`
     (hold_not_found), `Conflicted` (not_an_order, not_in_order, order_changed), `Unavailable`.
     """
     wanted = numbers(plan, seats, areas or {}) if seats or areas else None
@@ -269,7 +270,7 @@ def take_back(
         body = Returned(buyer, counted, block, tuple(taken.seats), tuple(taken.areas))
         _tell(conn, event_id, FactKind.RETURNED, hold_id, body)
         what = {"seats": taken.seats, "areas": dict(taken.areas), "whole": whole}
-        owed = refunds.owe_for_order(conn, event_id, hold_id, "taken_back", **what)
+        owed = 0 if moved else refunds.owe_for_order(conn, event_id, hold_id, reason, **what)
         told = {
             "order": str(hold_id),
             "buyer": buyer,
@@ -278,7 +279,7 @@ def take_back(
             "areas": taken.areas,
         }
         became = Told.ORDER_REFUNDED if whole else Told.ORDER_CHANGED
-        outbox.write(conn, event_id, became, told | {"refund_minor": owed})
+        outbox.write(conn, event_id, became, told | {"refund_minor": owed} | dict(moved or {}))
         change = {"change": "return", "hold": str(hold_id), "buyer": buyer, "blocked": block}
         audit.write(conn, event_id, said, change | named(plan, taken.seats, taken.areas))
         after = HoldState.REFUNDED if whole else HoldState.PAID

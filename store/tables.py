@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import store.idempotency_schema  # adds its table
-import store.payments.schema  # noqa: F401  # adds its tables
+import store.calling_off.schema
+import store.figures.schema
+import store.idempotency_schema
+import store.payments.schema  # noqa: F401  # each adds its tables
 from store.schema import metadata
 
 __all__ = ["metadata"]
