@@ -85,6 +85,8 @@ event = Table(
         "payment", Text, nullable=False, server_default="none", comment="whether holds are bought with money"
     ),
     Column("late_payment", Text, nullable=False, server_default="refund", comment="see LatePolicy"),
+    Column("returns_allowed", Boolean, nullable=False, server_default=text("false"), comment="by buyers"),
+    Column("transfers_allowed", Boolean, nullable=False, server_default=text("false"), comment="of tickets"),
     CheckConstraint(one_of("state", "draft", "lobby", "open", "paused", "closed"), name="event_state"),
     CheckConstraint("(state = 'paused') = (paused_at IS NOT NULL)", name="event_paused_since"),
     CheckConstraint("hold_ttl_seconds BETWEEN 1 AND 86400", name="event_hold_ttl"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import store.calling_off.schema
 import store.figures.schema
 import store.idempotency_schema
-import store.payments.schema  # noqa: F401  # each adds its tables
+import store.payments.schema
+import store.tickets.schema  # noqa: F401  # each adds its tables
 from store.schema import metadata
 
 __all__ = ["metadata"]

@@ -45,6 +45,10 @@ class Terms(Struct, frozen=True, kw_only=True):
     """How a hold becomes an order: its holder says so, or pays for it (`store.payments`)."""
     late_payment: Literal["refund", "reacquire"] = "refund"
     """What becomes of money that comes when its hold has run out: see `store.payments.states.LatePolicy`."""
+    returns_allowed: bool = False
+    """Buyers may return what they bought, for their money (`store.tickets.returns`)."""
+    transfers_allowed: bool = False
+    """Who has a ticket may give it to somebody else (`store.tickets.transfers`)."""
 
 
 TERMS: Final = Terms.__struct_fields__
