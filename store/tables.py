@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import store.payments.schema  # noqa: F401  # adds its tables
+import store.chores.schema
+import store.payments.schema  # noqa: F401  # each adds its tables
 from store.schema import metadata
 
 __all__ = ["metadata"]
