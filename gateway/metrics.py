@@ -30,6 +30,7 @@ _COUNTERS = (
     ("onsale_gateway_not_queued", "Requests refused by the fast gate.", "gated"),
     ("onsale_gateway_lookups", "Ledger look-ups, each for many keys.", "recall.queries"),
     ("onsale_gateway_waitlist_looks", "Looks at the waiting list, each for many.", "waiters.queries"),
+    ("onsale_gateway_map_repaired", "Seat maps read anew because they were wrong.", "compared.repaired"),
     ("onsale_gateway_seat_frames", "Seat map frames, each sent to all watchers.", "watch.frames"),
 )
 _GAUGES = (

@@ -1,0 +1,62 @@
+"""Forgets what nobody needs any more, some rows at a time.
+
+Rows of the outbox are forgotten by whoever delivers them, once every reader is beyond them: see `OUTBOX`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from onsale.chores.catalogue import chores
+from onsale.chores.doing import Doing
+from store import mail
+from store.chores import runs
+from store.holds import Conn
+from store.payments import ending
+
+ROWS_MAX: Final = 5_000
+"""Most rows one statement forgets."""
+NOTICE_DAYS: Final = 90
+"""Providers repeat a notice for days; one that old is told as too old before it is looked for."""
+MAIL_DAYS: Final = 30
+OUTBOX: Final = "notifier.relay:trim"
+"""`async def trim(connection, limit) -> int`: forget delivered rows; how many."""
+
+FORGET_NOTICES: Final = """
+-- The oldest stand first in the table.
+DELETE FROM payment_notice WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM payment_notice WHERE at < clock_timestamp() - make_interval(days => %(days)s)
+   LIMIT %(limit)s))
+"""
+
+
+async def trim(doing: Doing) -> int:
+    """How many rows were forgotten."""
+    works: list[Callable[[Conn, int], Awaitable[int]]] = [_notices, _mails, ending.forget_tries]
+    module, _, function = OUTBOX.partition(":")
+    if importlib.util.find_spec(module) is not None:
+        works += [work] if (work := getattr(importlib.import_module(module), function, None)) else []
+    done = await _forget_chores(doing)
+    for work in works:
+        while not doing.is_over():
+            forgotten = await work(doing.connection, ROWS_MAX)
+            done += forgotten
+            if forgotten < ROWS_MAX:
+                break
+    return done
+
+
+async def _notices(connection: Conn, limit: int) -> int:
+    return (await connection.execute(FORGET_NOTICES, {"days": NOTICE_DAYS, "limit": limit})).rowcount
+
+
+async def _mails(connection: Conn, limit: int) -> int:
+    return await mail.forget(connection, MAIL_DAYS, limit)
+
+
+async def _forget_chores(doing: Doing) -> int:
+    names = {"chores": [chore.name for chore in chores()]}
+    return (await doing.connection.execute(runs.FORGET, names)).rowcount
