@@ -1,9 +1,10 @@
-"""What the fake gateway does with payments, and the page of a provider where they are made. As docs/protocol.md
+"""What the fake gateway does with payments, and the page of a provider where they are made. As the protocol
 and the states of `store.payments` have it; what a provider tells, and when, is the test's.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ PAGE = """<!doctype html><title>Pay</title><link rel="icon" href="data:,"><h1>Pa
 <form method="post"><button id="pay" name="how" value="pay">Pay</button>
 <button id="decline" name="how" value="decline">Decline</button></form>"""
 OPEN = ("created", "failed")
+HEAR_SECONDS_MAX = 60
 
 
 @dataclass
@@ -55,13 +57,24 @@ class Paying:
     telling: bool = True
     """Off: what becomes of payments is only read, never told on sockets."""
     provider_settles: bool = True
-    """Off: who pays or is declined on the provider's page comes back before its provider has said anything."""
+    """Off: who pays or is declined at the provider comes back before it has said anything."""
     checkout_host: str = "localhost"
     """Another origin than the page's."""
+    checkout_url: str | None = None
+    """What is given instead of the address of the provider's page."""
     addition_minor: int = 0
     """The server's prices are higher than those the page has read."""
 
+    def __post_init__(self) -> None:
+        self._heard = threading.Condition()
+
     # --- for tests ---
+
+    def wait_begun(self, times: int) -> None:
+        """Until it was asked to begin so often."""
+        with self._heard:
+            enough = self._heard.wait_for(lambda: len(self.begun) >= times, HEAR_SECONDS_MAX)
+            assert enough, f"asked {len(self.begun)} times"
 
     def settle(self, state: str, payment: Payment | None = None, **changes: Any) -> None:
         """The provider told something, or time did: as the gateway makes it true and tells it."""
@@ -118,7 +131,9 @@ class Paying:
 
     async def _begin(self, hold_id: str, request: Request) -> Response:
         body = await request.json()
-        self.begun.append((hold_id, request.headers["idempotency-key"], body))
+        with self._heard:
+            self.begun.append((hold_id, request.headers["idempotency-key"], body))
+            self._heard.notify_all()
         if self.refusals:
             return _problem(*self.refusals.pop(0))
         hold = self.fake.holds.get(hold_id)
@@ -173,7 +188,9 @@ class Paying:
         if request is None:
             return seen
         port = request.headers["host"].partition(":")[2]
-        url = f"http://{self.checkout_host}:{port}/pay/{payment.number}"
+        url = self.checkout_url
+        if url is None:
+            url = f"http://{self.checkout_host}:{port}/pay/{payment.number}"
         return {**seen, "checkout": {"url": url} if payment.state in OPEN else None}
 
 

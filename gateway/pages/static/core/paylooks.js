@@ -50,7 +50,7 @@ export class PayLooks {
         this.plans.delete(payment);
         continue;
       }
-      if (!this.plans.has(payment)) this.plans.set(payment, { looks: 0, next_ms: Date.now() + Math.random() * FIRST_MS, under_way: false });
+      if (!this.plans.has(payment)) this.plans.set(payment, { looks: 0, next_ms: Date.now(), under_way: false });
       const plan = this.plans.get(payment);
       if (!plan.under_way && plan.looks < LOOKS_MAX && Date.now() >= plan.next_ms) this.#look(payment, plan);
     }

@@ -35,8 +35,10 @@
 
 /** So long after coming back the page says that it takes long. */
 const SLOW_AFTER_MS = 20_000;
+/** One never goes back: a word that was long on its way says nothing new. */
+const ORDER = ["", "created", "failed", "canceled", "late", "succeeded", "refund_due", "refunded"];
 const OPEN = new Set(["created", "failed"]);
-const MONEY = new Set(["succeeded", "late", "refund_due", "refunded"]);
+const MONEY = new Set(["late", "succeeded", "refund_due", "refunded"]);
 const TELLS = ["payment", "state", "amount_minor", "currency", "declines", "order", "reason", "refunded_minor", "refund_due_minor"];
 
 /** @param {string} hold @param {{seats: number[], places: Record<number, number>} | undefined} what @returns {Payment} */
@@ -63,6 +65,8 @@ export const mayBePaid = ({ state, payment, visit }) => (OPEN.has(state) || stat
 /** Takes what the server says. @param {Payment} payment @param {any} told */
 export function take(payment, told) {
   const before = payment.state;
+  const same = payment.payment === (told.payment ?? "");
+  if (same && ORDER.indexOf(told.state) < ORDER.indexOf(before)) return;
   for (const name of TELLS) if (told[name] !== undefined) payment[name] = told[name];
   payment.payment = told.payment ?? "";
   if (told.checkout) payment.url = pageOf(told.checkout.url);

@@ -1,6 +1,7 @@
 // What the page says of paying. True whatever the provider says later: of money nothing is said that the server
 // did not say, and what becomes of it is said each time.
 
+import { sizeOf } from "./holds.js";
 import { listed, price } from "./money.js";
 import { isSlow } from "./payments.js";
 
@@ -8,13 +9,12 @@ import { isSlow } from "./payments.js";
 
 /** Until when the seats are kept, in a sentence, by the clock on this computer's screen. */
 function until({ orders, clock }, hold, verb) {
-  const are = `${isOne(hold) ? "Your place is" : "Your seats are"} ${verb}`;
+  const one = sizeOf(hold) === 1;
+  const are = `Your ${hold.seats.length ? "seat" : "place"}${one ? " is" : "s are"} ${verb}`;
   if (orders.paused_at !== null) return `${are}; the sale is paused, and your time stands still.`;
   const ends = new Date(hold.expires_at - clock.offset_ms);
   return `${are} until ${ends.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}.`;
 }
-
-const isOne = ({ seats, places }) => !seats.length && Object.values(places).length === 1;
 
 /**
  * Of a payment whose hold runs.
@@ -83,7 +83,7 @@ const why = ({ reason }) => WHY[reason] ?? "This order was called off.";
 const refundDue = (payment, amount) => ({
   tone: payment.reason === "paid_twice" ? "info" : "warn",
   title: why(payment),
-  text: `All of it, ${amount}, goes back to you. You need not do anything.`,
+  text: `${payment.reason === "paid_twice" ? `The second payment, ${amount},` : `All of it, ${amount},`} goes back to you. You need not do anything.`,
 });
 
 /** What an order's line says of money that goes back of it, or nothing. @param {Payment} payment */

@@ -44,16 +44,16 @@ export class PayButton extends Component {
     const payment = paying.of(hold.id);
     if (stage === "waiting") return html`<${NotPaid} sale=${sale} hold=${hold} payment=${payment} />`;
     const busy = !payment?.stuck && BUSY[stage];
-    const beside = stage === "open" && !paying.canLeave;
+    const beside = stage === "open" && !paying.begin.canLeave;
     const submit = (submitted) => {
       submitted.preventDefault();
       const email = this.email.trim();
       if (busy || hold.wish) return;
       if (!isAddress(email)) return this.setState({ wrong: true });
       this.setState({ wrong: false });
-      paying.pay(hold, email);
+      paying.begin.pay(hold, email);
     };
-    return html`<form class="pay" noValidate onSubmit=${submit}>
+    return html`<form class="pay" novalidate onSubmit=${submit}>
       ${(stage === "ready" || stage === "called_off") && html`<${Where} hold=${hold} email=${this.email} wrong=${wrong} set=${(email) => this.setState({ email, wrong: wrong && !isAddress(email.trim()) })} />`}
       <div class=${`thumb ${first ? "ready" : ""}`}>
         ${beside ? html`<a class="button main" href=${payment.url} target="_blank" rel="noopener">Open the payment page</a>`
@@ -65,7 +65,7 @@ export class PayButton extends Component {
 
   label(stage) {
     const { sale, hold } = this.props;
-    const minor = sale.paying.costOf(hold);
+    const minor = sale.paying.begin.costOf(hold);
     if (minor === 0) return hold.offered ? "Take it · free" : "Get it · free";
     const cost = price(minor, sale.state.venue.currency);
     if (stage === "open") return `Go on to pay ${cost}`;
@@ -91,6 +91,6 @@ function Where({ hold, email, wrong, set }) {
 function NotPaid({ sale, hold, payment }) {
   return html`<div class="others">
     ${sale.paying.looks.gaveUp(payment) && html`<button type="button" class="button quiet small" onClick=${() => sale.paying.look(payment)}>Ask again</button>`}
-    <button type="button" class="link" onClick=${() => sale.paying.pay(hold)}>You did not finish paying? Back to the payment page</button>
+    <button type="button" class="link" onClick=${() => sale.paying.begin.pay(hold)}>You did not finish paying? Back to the payment page</button>
   </div>`;
 }
