@@ -16,7 +16,7 @@ from notifier.notes import Notes
 from notifier.outgoing import SECONDS_MAX, Answer, Message, Outgoing
 from notifier.payloads import Names, payload
 from store.jitter import jitter
-from store.outbox import Position, Row
+from store.outbox import Row
 from store.subscribers.lanes import LEASE_SECONDS, Aside, Claimed, Progress
 from store.subscribers.log import Entry, LogOutcome
 from store.subscribers.messages import message_id
@@ -37,7 +37,7 @@ assert LEASE_SECONDS > SECONDS_MAX + MARGIN_SECONDS, "a lease lasts longer than 
 class Source(Protocol):
     """Where a lane reads."""
 
-    async def rows(self, event_id: int, after: Position, limit: int) -> list[Row]:
+    async def rows(self, event_id: int, after: int, limit: int) -> list[Row]:
         """The next rows of an event."""
 
     async def names(self, event_id: int) -> tuple[str, Names]:
@@ -63,7 +63,7 @@ class Lane:
         self._outgoing = outgoing
         self._notes = notes
         self._told = told
-        self._position = claimed.position
+        self._number = claimed.number
         self._tries = claimed.tries
         self._pause_seconds = 0.0
         self._turn_until = claimed_at + TURN_SECONDS
@@ -72,7 +72,7 @@ class Lane:
         """One turn; the lane is given back at its end, also when it is cancelled."""
         try:
             while not self._over():
-                rows = await self._source.rows(self._claimed.event_id, self._position, ROWS_MAX)
+                rows = await self._source.rows(self._claimed.event_id, self._number, ROWS_MAX)
                 if not rows or not await self._tell(rows):
                     break
         except Exception:
@@ -90,7 +90,7 @@ class Lane:
                 continue
             if self._over() or not await self._has_lease():
                 return False
-            message = Message(message_id(row.position.id), payload(row, event, names))
+            message = Message(message_id(row.id), payload(row, event, names))
             answer = await self._outgoing.send(self._claimed.endpoint, message)
             self._told(self._claimed.endpoint.subscriber, answer.delivered)
             if answer.delivered:
@@ -117,7 +117,7 @@ class Lane:
         self._notes.aside(
             Aside(
                 self._claimed.key,
-                row.position.id,
+                row.id,
                 row.kind,
                 message.body.decode(),
                 backoff.QUICK_TRIES,
@@ -132,12 +132,12 @@ class Lane:
 
     def _pass(self, row: Row) -> None:
         """This row is done with."""
-        self._position = row.position
+        self._number = row.number
         self._tries = 0
         self._note(ends=False)
 
     def _note(self, *, ends: bool) -> None:
-        where = (self._claimed.key, self._claimed.lease, self._position, self._tries)
+        where = (self._claimed.key, self._claimed.lease, self._number, self._tries)
         self._notes.progress(Progress(*where, ends, self._pause_seconds))
 
     async def _has_lease(self) -> bool:
@@ -158,7 +158,7 @@ class Lane:
         self._notes.entry(
             Entry(
                 self._claimed.endpoint.subscriber,
-                message_id(row.position.id),
+                message_id(row.id),
                 self._claimed.event_id,
                 row.kind,
                 self._tries + 1,

@@ -12,7 +12,7 @@ from typing import Any, Final
 import psycopg
 
 from notifier.payloads import Names, names_of
-from store.outbox import Position, Row
+from store.outbox import Row
 from store.subscribers import lanes
 
 Conn = psycopg.AsyncConnection[Any]
@@ -27,12 +27,12 @@ class Reading:
     def __init__(self, connection: Conn) -> None:
         self._connection = connection
         self._turn = asyncio.Lock()
-        self._asked: list[tuple[tuple[int, Position], asyncio.Future[list[Row]]]] = []
+        self._asked: list[tuple[tuple[int, int], asyncio.Future[list[Row]]]] = []
         self._something = asyncio.Event()
         self._limit = 1
         self._names: OrderedDict[int, tuple[str, Names]] = OrderedDict()
 
-    async def rows(self, event_id: int, after: Position, limit: int) -> list[Row]:
+    async def rows(self, event_id: int, after: int, limit: int) -> list[Row]:
         """The next rows of an event; raises `psycopg.Error` when Postgres is away."""
         answer: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
         self._asked.append(((event_id, after), answer))

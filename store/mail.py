@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from store import outbox
 from store.holds import Conn, in_transaction
-from store.outbox import Position, Told
+from store.outbox import Told
 
 TAKEN_SECONDS: Final = 60
 """So long nobody else sends a mail that somebody took."""
@@ -43,21 +43,19 @@ UNREAD: Final = f"""
 SELECT event.id FROM event LEFT JOIN mail_position AS at ON at.event_id = event.id
  WHERE EXISTS (
    SELECT FROM outbox WHERE outbox.event_id = event.id
-      AND (outbox.xid, outbox.id) > (coalesce(at.xid, 0), coalesce(at.id, 0))
-      AND outbox.xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+      AND outbox.number > coalesce(at.number, 0))
  ORDER BY event.id LIMIT {EVENTS_MAX}
 """
 
 LOCK_POSITION: Final = """
 -- Of several who read an event's outbox one goes on; the others come after it and find less.
-INSERT INTO mail_position (event_id, xid, id) VALUES (%(event)s, 0, 0)
-ON CONFLICT (event_id) DO UPDATE SET xid = mail_position.xid
-RETURNING xid, id
+INSERT INTO mail_position (event_id, number) VALUES (%(event)s, 0)
+ON CONFLICT (event_id) DO UPDATE SET number = mail_position.number
+RETURNING number
 """
 
 MOVE_POSITION: Final = """
-UPDATE mail_position SET xid = %(to_xid)s, id = %(to_id)s
- WHERE event_id = %(event)s AND (xid, id) < (%(to_xid)s::bigint, %(to_id)s::bigint)
+UPDATE mail_position SET number = %(to)s WHERE event_id = %(event)s AND number < %(to)s
 """
 
 WRITE: Final = """
@@ -132,12 +130,11 @@ async def write_down(connection: Conn, event_id: int, limit: int = READ_MAX) -> 
         values: dict[str, Any] = {"event": event_id, "limit": min(limit, READ_MAX)}
         position = await (await connection.execute(LOCK_POSITION, values)).fetchone()
         assert position is not None, "the statement returns the row it inserts or locks"
-        values |= {"xid": position[0], "id": position[1]}
+        values["after"] = position[0]
         rows = outbox.rows_of(await (await connection.execute(outbox.READ_AFTER, values)).fetchall())
         if not rows:
             return 0
-        last: Position = rows[-1].position
-        values |= {"rows": [row.position.id for row in rows], "to_xid": last.xid, "to_id": last.id}
+        values |= {"rows": [row.id for row in rows], "to": rows[-1].number}
         values |= {"of_payment": list(OF_PAYMENT), "of_order": list(OF_ORDER), "of_event": list(OF_EVENT)}
         await connection.execute(WRITE, values)
         moved = await connection.execute(MOVE_POSITION, values)

@@ -38,7 +38,7 @@ SELECT event_id, counted.rows - count(*) OVER (PARTITION BY event_id) + place, k
 """
 
 READ_AFTER: Final = """
-SELECT number, kind, body::text, (extract(epoch FROM at) * 1000000)::bigint FROM outbox
+SELECT number, id, kind, body::text, (extract(epoch FROM at) * 1000000)::bigint FROM outbox
  WHERE event_id = %(event)s AND number > %(after)s ORDER BY number LIMIT %(limit)s
 """
 
@@ -67,9 +67,10 @@ class Told(StrEnum):
 
 
 class Row(NamedTuple):
-    """A row as it is read; `number` is its place in the event's order, `at` is in microseconds."""
+    """A row as it is read; `number` is its place in the event's order, `id` its own, `at` microseconds."""
 
     number: int
+    id: int
     kind: str
     body: bytes
     at: int
@@ -95,7 +96,7 @@ def write(conn: psycopg.Connection[Any], event_id: int, kind: Told, body: Mappin
 
 def rows_of(found: Sequence[tuple[Any, ...]]) -> list[Row]:
     """What `READ_AFTER` gave."""
-    return [Row(number, kind, body.encode(), at) for number, kind, body, at in found]
+    return [Row(number, row, kind, body.encode(), at) for number, row, kind, body, at in found]
 
 
 def read_after(conn: psycopg.Connection[Any], event_id: int, after: int, limit: int = ROWS_MAX) -> list[Row]:

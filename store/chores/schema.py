@@ -59,8 +59,7 @@ mail_position = Table(
     "mail_position",
     metadata,
     Column("event_id", Integer, primary_key=True, autoincrement=False),
-    Column("xid", BigInteger, nullable=False),
-    Column("id", BigInteger, nullable=False),
+    Column("number", BigInteger, nullable=False),
     comment="how far an event's outbox has been turned into mails",
 )
 

@@ -246,7 +246,7 @@ def _ordered(row: Row, body: _Order, known: Known, plan: Plan) -> Figures:
         revenue=revenue,
         minutes={row.at // MINUTE_US: Minute(1, body.places)},
         to_order={} if batch_time is None else {_bucket(row.at - batch_time): 1},
-        booked=(Booked(row.at, row.position.id, body.places, _section(body, plan)),),
+        booked=(Booked(row.at, row.id, body.places, _section(body, plan)),),
     )
 
 

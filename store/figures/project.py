@@ -24,7 +24,7 @@ from store import plan as plans
 from store.database import OPTIONS
 from store.errors import NotFound
 from store.figures.fold import NOTHING, Figures, Known, change_of, change_of_ledger, needed, plus, total
-from store.outbox import Position, Row, Told
+from store.outbox import Row, Told
 from store.payments.charges import Line
 from store.plan import Plan
 
@@ -48,13 +48,11 @@ SELECT event.id FROM event
   LEFT JOIN figures ON figures.event_id = event.id
  WHERE figures.event_id IS NULL OR event_cursor.batch_no > figures.batch_no
     OR EXISTS (SELECT FROM outbox
-                WHERE outbox.event_id = event.id
-                  AND (outbox.xid, outbox.id) > (figures.xid, figures.outbox_id)
-                  AND outbox.xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+                WHERE outbox.event_id = event.id AND outbox.number > figures.outbox_number)
  ORDER BY figures.changed_at NULLS FIRST, event.id LIMIT {EVENTS_MAX}
 """
 
-READ: Final = "SELECT xid, outbox_id, batch_no, figures::text FROM figures WHERE event_id = %(event)s"
+READ: Final = "SELECT outbox_number, batch_no, figures::text FROM figures WHERE event_id = %(event)s"
 
 BEGIN: Final = """
 INSERT INTO figures (event_id, capacity, figures) VALUES (%(event)s, %(capacity)s, '{}')
@@ -63,16 +61,16 @@ ON CONFLICT (event_id) DO NOTHING
 
 COUNT_ON: Final = """
 -- From the positions that were read, or not at all. Locks the one row.
-UPDATE figures SET xid = %(xid)s, outbox_id = %(id)s, batch_no = %(batch)s, figures = %(figures)s,
+UPDATE figures SET outbox_number = %(number)s, batch_no = %(batch)s, figures = %(figures)s,
        changed_at = clock_timestamp()
- WHERE event_id = %(event)s AND (xid, outbox_id, batch_no) = (%(was_xid)s, %(was_id)s, %(was_batch)s)
+ WHERE event_id = %(event)s AND (outbox_number, batch_no) = (%(was_number)s, %(was_batch)s)
 """
 
 PUT: Final = """
 -- What was counted from the first row, in the place of whatever is there.
-INSERT INTO figures (event_id, xid, outbox_id, batch_no, capacity, figures)
-VALUES (%(event)s, %(xid)s, %(id)s, %(batch)s, %(capacity)s, %(figures)s)
-ON CONFLICT (event_id) DO UPDATE SET xid = excluded.xid, outbox_id = excluded.outbox_id,
+INSERT INTO figures (event_id, outbox_number, batch_no, capacity, figures)
+VALUES (%(event)s, %(number)s, %(batch)s, %(capacity)s, %(figures)s)
+ON CONFLICT (event_id) DO UPDATE SET outbox_number = excluded.outbox_number,
        batch_no = excluded.batch_no, capacity = excluded.capacity, figures = excluded.figures,
        changed_at = clock_timestamp()
 """
@@ -119,7 +117,8 @@ SELECT batch_no, (extract(epoch FROM batch_time) * 1000000)::bigint FROM ledger_
 class _At(NamedTuple):
     """How far something is counted."""
 
-    outbox: Position = Position()
+    number: int = 0
+    """Of the outbox."""
     batch_no: int = 0
 
 
@@ -166,12 +165,12 @@ def step(conn: Conn, event_id: int, plan: Plan) -> int:
     if row is None:
         conn.execute(BEGIN, {"event": event_id, "capacity": capacity_of(plan)})
         return 1
-    was = _At(Position(row[0], row[1]), row[2])
+    was = _At(row[0], row[1])
     found = _next(conn, event_id, was, plan)
     if found.rows:
-        after = plus(decode(row[3]), found.change)
+        after = plus(decode(row[2]), found.change)
         values = _values(event_id, found.at, after)
-        values |= {"was_xid": was.outbox.xid, "was_id": was.outbox.id, "was_batch": was.batch_no}
+        values |= {"was_number": was.number, "was_batch": was.batch_no}
         conn.execute(COUNT_ON, values)  # if somebody else counted this, the next step goes on from there
     return found.rows
 
@@ -218,7 +217,7 @@ def _follow(conn: Conn, stop: threading.Event) -> None:
 
 
 def _next(conn: Conn, event_id: int, at: _At, plan: Plan) -> _Step:
-    rows = outbox.read_after(conn, event_id, at.outbox)
+    rows = outbox.read_after(conn, event_id, at.number)
     known = _known(conn, event_id, rows)
     change = total([change_of(row, known, plan) for row in rows])
     values = {"event": event_id, "batch": at.batch_no}
@@ -226,8 +225,8 @@ def _next(conn: Conn, event_id: int, at: _At, plan: Plan) -> _Step:
     if last > at.batch_no:
         counted = conn.execute(COUNT_LEDGER, values | {"last": last}).fetchall()
         change = plus(change, change_of_ledger(counted))
-    position = rows[-1].position if rows else at.outbox
-    return _Step(_At(position, last), change, len(rows) + last - at.batch_no)
+    number = rows[-1].number if rows else at.number
+    return _Step(_At(number, last), change, len(rows) + last - at.batch_no)
 
 
 def _known(conn: Conn, event_id: int, rows: Sequence[Row]) -> Known:
@@ -247,7 +246,7 @@ def _known(conn: Conn, event_id: int, rows: Sequence[Row]) -> Known:
 
 def _values(event_id: int, at: _At, figures: Figures) -> dict[str, object]:
     body = msgspec.json.encode(figures).decode()
-    return {"event": event_id, **at.outbox._asdict(), "batch": at.batch_no, "figures": body}
+    return {"event": event_id, "number": at.number, "batch": at.batch_no, "figures": body}
 
 
 decode: Final = msgspec.json.Decoder(Figures).decode

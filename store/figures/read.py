@@ -29,8 +29,8 @@ SELECT coalesce(figures.figures::text, '{{}}'), coalesce(figures.capacity, 0),
           (SELECT min(at) FROM (
              SELECT at FROM outbox
               WHERE outbox.event_id = event.id
-                AND (xid, id) > (coalesce(figures.xid, 0), coalesce(figures.outbox_id, 0))
-              ORDER BY xid, id LIMIT {LAG_ROWS}) AS uncounted),
+                AND number > coalesce(figures.outbox_number, 0)
+              ORDER BY number LIMIT {LAG_ROWS}) AS uncounted),
           (SELECT batch_time FROM ledger_batch
             WHERE ledger_batch.event_id = event.id
               AND ledger_batch.batch_no = coalesce(figures.batch_no, 0) + 1))) * 1000)::bigint

@@ -10,8 +10,9 @@ figures = Table(
     "figures",
     metadata,
     Column("event_id", Integer, primary_key=True, autoincrement=False),
-    Column("xid", BigInteger, nullable=False, server_default="0", comment="of the outbox: up to here"),
-    Column("outbox_id", BigInteger, nullable=False, server_default="0"),
+    Column(
+        "outbox_number", BigInteger, nullable=False, server_default="0", comment="of the outbox: up to here"
+    ),
     Column("batch_no", BigInteger, nullable=False, server_default="0", comment="of the ledger: up to here"),
     Column("capacity", Integer, nullable=False, comment="seats and places of the plan"),
     Column("figures", JSON, nullable=False, comment="store.figures.fold.Figures"),

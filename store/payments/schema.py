@@ -138,11 +138,14 @@ outbox = Table(
     metadata,
     Column("event_id", Integer, primary_key=True),
     Column("number", BigInteger, primary_key=True, comment="1, 2, 3 … of the event; see store.outbox"),
+    Column("id", BigInteger, Identity(always=True), nullable=False, comment="what the row is called outside"),
     Column("kind", Text, nullable=False),
     Column("body", JSON, nullable=False),
     timestamp("at", now=True),
     comment="what the world outside is told, written by the transaction that made it true",
 )
+
+Index("outbox_id", outbox.c.id, unique=True)
 
 outbox_count = Table(
     "outbox_count",

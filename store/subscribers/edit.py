@@ -42,11 +42,13 @@ LOCK TABLE subscriber IN SHARE ROW EXCLUSIVE MODE
 """
 COUNT: Final = "SELECT count(*) FROM subscriber"
 INSERT: Final = """
--- Told from its beginning: everything that is not yet committed at this moment, and later.
-INSERT INTO subscriber (url, event_id, kinds, secret, since_xid)
-VALUES (%(url)s, %(event)s, %(kinds)s, %(secret)s,
-        CASE WHEN %(from_start)s THEN 0 ELSE pg_snapshot_xmin(pg_current_snapshot())::text::bigint END)
-RETURNING id
+INSERT INTO subscriber (url, event_id, kinds, secret)
+VALUES (%(url)s, %(event)s, %(kinds)s, %(secret)s) RETURNING id
+"""
+BEGIN_AFTER: Final = """
+-- Told is what is not yet committed at this moment, and later: of events that told nothing yet, everything.
+INSERT INTO subscriber_position (subscriber_id, event_id, number)
+SELECT %(subscriber)s, event_id, rows FROM outbox_count WHERE event_id = coalesce(%(event)s, event_id)
 """
 LOCK: Final = "SELECT state FROM subscriber WHERE id = %(subscriber)s FOR NO KEY UPDATE"
 ROTATE: Final = """
@@ -129,6 +131,8 @@ def add(
             story = f"There are {SUBSCRIBERS_MAX} subscribers, the most there can be. Remove one first."
             raise Conflicted("too_many_subscribers", story)
         subscriber = conn.execute(INSERT, values).fetchall()[0][0]
+        if not from_start:
+            conn.execute(BEGIN_AFTER, values | {"subscriber": subscriber})
         what = {"change": "add", "url": url, "event": event, "kinds": values["kinds"]}
         _audit(conn, subscriber, said, what | {"from_start": from_start})
         return get(conn, subscriber)

@@ -15,7 +15,7 @@ from uuid import UUID
 import psycopg
 from msgspec import Struct
 
-from store.outbox import READ_AFTER, Position, Row, rows_of
+from store.outbox import READ_AFTER, Row, rows_of
 
 Conn = psycopg.AsyncConnection[Any]
 
@@ -25,16 +25,16 @@ SET_ASIDE_MAX: Final = 1_000
 is away. Each of its lanes may have added one more in the moment it is reached."""
 
 PREPARE: Final = """
--- A row for every lane there is something to tell on. The events are found by skipping through
--- `outbox_order`: one look for each event, however many rows it has.
+-- A row for every lane there is something to tell on. The events are found by skipping through the outbox's
+-- key: one look for each event, however many rows it has.
 WITH RECURSIVE told AS (
   (SELECT event_id FROM outbox ORDER BY event_id LIMIT 1)
   UNION ALL
   SELECT (SELECT event_id FROM outbox WHERE event_id > told.event_id ORDER BY event_id LIMIT 1) FROM told
    WHERE told.event_id IS NOT NULL
 )
-INSERT INTO subscriber_position (subscriber_id, event_id, xid, id)
-SELECT s.id, told.event_id, s.since_xid, 0
+INSERT INTO subscriber_position (subscriber_id, event_id, number)
+SELECT s.id, told.event_id, 0
   FROM told JOIN subscriber s ON s.state = 'active' AND coalesce(s.event_id, told.event_id) = told.event_id
  WHERE NOT EXISTS (SELECT 1 FROM subscriber_position p
                     WHERE p.subscriber_id = s.id AND p.event_id = told.event_id)
@@ -52,8 +52,7 @@ WITH due AS (
    WHERE s.state = 'active' AND p.next_at <= clock_timestamp()
      AND (p.leased_until IS NULL OR p.leased_until <= clock_timestamp())
      AND EXISTS (SELECT 1 FROM outbox o
-                  WHERE o.event_id = p.event_id AND (o.xid, o.id) > (p.xid, p.id)
-                    AND o.xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+                  WHERE o.event_id = p.event_id AND o.number > p.number)
 ), mine AS (
   SELECT p.subscriber_id, p.event_id
     FROM subscriber_position p JOIN due USING (subscriber_id, event_id)
@@ -66,9 +65,9 @@ WITH due AS (
   UPDATE subscriber_position p
      SET lease = %(lease)s, leased_until = clock_timestamp() + make_interval(secs => {LEASE_SECONDS})
     FROM mine WHERE p.subscriber_id = mine.subscriber_id AND p.event_id = mine.event_id
-  RETURNING p.subscriber_id, p.event_id, p.xid, p.id, p.tries
+  RETURNING p.subscriber_id, p.event_id, p.number, p.tries
 )
-SELECT c.subscriber_id, c.event_id, c.xid, c.id, c.tries, s.url, s.kinds, s.secret,
+SELECT c.subscriber_id, c.event_id, c.number, c.tries, s.url, s.kinds, s.secret,
        CASE WHEN s.previous_until > clock_timestamp() THEN s.previous_secret END,
        (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.subscriber_id = s.id AND d.state = 'waiting'
                                LIMIT {SET_ASIDE_MAX}) AS aside) >= {SET_ASIDE_MAX}
@@ -78,14 +77,14 @@ SELECT c.subscriber_id, c.event_id, c.xid, c.id, c.tries, s.url, s.kinds, s.secr
 NOTE: Final = f"""
 -- How far lanes are; only where the lease is still ours. One that `ends` is anybody's, after `pause` seconds.
 UPDATE subscriber_position p
-   SET xid = n.xid, id = n.id, tries = n.tries,
+   SET number = n.number, tries = n.tries,
        next_at = CASE WHEN n.ends THEN clock_timestamp() + make_interval(secs => n.pause) ELSE next_at END,
        lease = CASE WHEN n.ends THEN NULL ELSE p.lease END,
        leased_until = CASE WHEN NOT n.ends
                            THEN clock_timestamp() + make_interval(secs => {LEASE_SECONDS}) END
-  FROM unnest(%(subscribers)s::int[], %(events)s::int[], %(leases)s::uuid[], %(xids)s::bigint[],
-              %(ids)s::bigint[], %(tries)s::smallint[], %(ends)s::bool[], %(pauses)s::float8[])
-       AS n (subscriber_id, event_id, lease, xid, id, tries, ends, pause)
+  FROM unnest(%(subscribers)s::int[], %(events)s::int[], %(leases)s::uuid[], %(numbers)s::bigint[],
+              %(tries)s::smallint[], %(ends)s::bool[], %(pauses)s::float8[])
+       AS n (subscriber_id, event_id, lease, number, tries, ends, pause)
   JOIN subscriber s ON s.id = n.subscriber_id
  WHERE p.subscriber_id = n.subscriber_id AND p.event_id = n.event_id AND p.lease = n.lease
 RETURNING p.subscriber_id, p.event_id, s.state = 'active'
@@ -126,9 +125,10 @@ class Claimed(NamedTuple):
     endpoint: Endpoint
     event_id: int
     lease: UUID
-    position: Position
+    number: int
+    """Of the last row that is done with."""
     tries: int
-    """Of the message after `position`."""
+    """Of the message after it."""
     kinds: frozenset[str]
     """That it wants; none: every kind."""
     full: bool
@@ -144,7 +144,7 @@ class Progress(Struct, frozen=True):
 
     key: LaneKey
     lease: UUID
-    position: Position
+    number: int
     tries: int = 0
     ends: bool = False
     """It is given back, to be claimed after `pause_seconds`."""
@@ -173,25 +173,23 @@ async def claim(
     rows = await (await connection.execute(CLAIM, values)).fetchall()
     return [
         Claimed(
-            Endpoint(row[0], row[5], tuple(secret for secret in row[7:9] if secret is not None)),
+            Endpoint(row[0], row[4], tuple(secret for secret in row[6:8] if secret is not None)),
             row[1],
             lease,
-            Position(row[2], row[3]),
-            row[4],
-            frozenset(row[6]),
-            row[9],
+            row[2],
+            row[3],
+            frozenset(row[5]),
+            row[8],
         )
         for row in rows
     ]
 
 
-async def read(connection: Conn, wanted: Sequence[tuple[int, Position]], limit: int) -> list[list[Row]]:
-    """Of each event what comes after a position, in order; all asked in one go."""
+async def read(connection: Conn, wanted: Sequence[tuple[int, int]], limit: int) -> list[list[Row]]:
+    """Of each event what comes after a number, in order; all asked in one go."""
     async with connection.pipeline():
         cursors = [
-            await connection.execute(
-                READ_AFTER, {"event": event, "xid": after.xid, "id": after.id, "limit": limit}
-            )
+            await connection.execute(READ_AFTER, {"event": event, "after": after, "limit": limit})
             for event, after in wanted
         ]
     return [rows_of(await cursor.fetchall()) for cursor in cursors]
@@ -209,8 +207,7 @@ async def note(
         "subscribers": [one.key[0] for one in progress],
         "events": [one.key[1] for one in progress],
         "leases": [one.lease for one in progress],
-        "xids": [one.position.xid for one in progress],
-        "ids": [one.position.id for one in progress],
+        "numbers": [one.number for one in progress],
         "tries": [one.tries for one in progress],
         "ends": [one.ends for one in progress],
         "pauses": [one.pause_seconds for one in progress],

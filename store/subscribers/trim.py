@@ -20,7 +20,7 @@ SUBSCRIBERS: Final = """
 EXISTS (SELECT 1 FROM subscriber s
           LEFT JOIN subscriber_position p ON p.subscriber_id = s.id AND p.event_id = o.event_id
          WHERE s.state = 'active' AND coalesce(s.event_id, o.event_id) = o.event_id
-           AND (coalesce(p.xid, s.since_xid), coalesce(p.id, 0)) < (o.xid, o.id))
+           AND coalesce(p.number, 0) < o.number)
 """
 READERS: Final = [SUBSCRIBERS]
 """Who reads the outbox: each the condition that somebody has yet to read row `o`. Who is disabled keeps

@@ -41,12 +41,20 @@ def upgrade() -> None:
         sa.Column(
             "number", sa.BigInteger(), nullable=False, comment="1, 2, 3 … of the event; see store.outbox"
         ),
+        sa.Column(
+            "id",
+            sa.BigInteger(),
+            sa.Identity(always=True),
+            nullable=False,
+            comment="what the row is called outside",
+        ),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("body", sa.JSON(), nullable=False),
         _moment("at", now=True),
         sa.PrimaryKeyConstraint("event_id", "number"),
         comment="what the world outside is told, written by the transaction that made it true",
     )
+    op.create_index("outbox_id", "outbox", ["id"], unique=True)
     op.create_table(
         "outbox_count",
         sa.Column("event_id", sa.Integer(), autoincrement=False, nullable=False),

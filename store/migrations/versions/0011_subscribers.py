@@ -58,12 +58,6 @@ def _subscriber() -> None:
         sa.Column("secret", sa.Text(), nullable=False, comment="whsec_…: signs what it is sent"),
         sa.Column("previous_secret", sa.Text(), nullable=True, comment="signs too, until previous_until"),
         _moment("previous_until"),
-        sa.Column(
-            "since_xid",
-            sa.BigInteger(),
-            nullable=False,
-            comment="it is told what began at this xid or later",
-        ),
         _moment("created_at", now=True),
         _moment("delivered_at"),
         sa.CheckConstraint("state IN ('active', 'disabled')", name="subscriber_state"),
@@ -82,9 +76,11 @@ def _position() -> None:
         sa.Column("subscriber_id", sa.Integer(), primary_key=True, autoincrement=False),
         sa.Column("event_id", sa.Integer(), primary_key=True, autoincrement=False),
         sa.Column(
-            "xid", sa.BigInteger(), nullable=False, comment="with id: everything up to here is done with"
+            "number",
+            sa.BigInteger(),
+            nullable=False,
+            comment="of the outbox: up to here everything is done with",
         ),
-        sa.Column("id", sa.BigInteger(), nullable=False, comment="of the outbox's row"),
         sa.Column(
             "tries",
             sa.SmallInteger(),

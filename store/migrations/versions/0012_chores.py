@@ -58,8 +58,7 @@ def upgrade() -> None:
     op.create_table(
         "mail_position",
         sa.Column("event_id", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("xid", sa.BigInteger(), nullable=False),
-        sa.Column("id", sa.BigInteger(), nullable=False),
+        sa.Column("number", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("event_id"),
         comment="how far an event's outbox has been turned into mails",
     )

@@ -32,13 +32,12 @@ def _figures() -> None:
         "figures",
         sa.Column("event_id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column(
-            "xid",
+            "outbox_number",
             sa.BigInteger(),
             server_default="0",
             nullable=False,
             comment="of the outbox: up to here",
         ),
-        sa.Column("outbox_id", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column(
             "batch_no",
             sa.BigInteger(),

@@ -75,7 +75,9 @@ def test_what_costs_nothing_is_bought_without_the_provider(till):
     assert till.both.query(PAID) == [(1,)]
 
 
-@pytest.mark.parametrize(("buyer", "hold"), [("bob", None), ("ann", "6553600"), ("ann", "9999999999999999999")])
+@pytest.mark.parametrize(
+    ("buyer", "hold"), [("bob", None), ("ann", "6553600"), ("ann", "9999999999999999999")]
+)
 def test_a_payment_for_what_is_not_ones_own_is_not_begun(till, buyer, hold):
     mine = till.hold()
     status, answer = till.begin(hold or mine, buyer)

@@ -27,7 +27,7 @@ from store.figures.fold import (
     plus,
     total,
 )
-from store.outbox import Position, Row, Told
+from store.outbox import Row, Told
 from store.payments.charges import Line
 from store.words import OPERATORS_HOLDS
 from tests.store.test_holds import PLAN
@@ -51,7 +51,7 @@ PAID = {
 
 
 def row(kind, body, *, number=1, at=1_000_000_000):
-    return Row(Position(number, number), kind, json.dumps(body).encode(), at)
+    return Row(number, number, kind, json.dumps(body).encode(), at)
 
 
 def paid(number=1, at=1_000_000_000, **other):
