@@ -1,4 +1,4 @@
-"""Stripe's adapter against a server that answers as Stripe does: what it is asked, and how it is understood."""
+"""Stripe's adapter before a server that answers as Stripe does: what it is asked, how it is understood."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 
 import pytest
 import stripe
+from msgspec.structs import replace
 
 from gateway.payments.port import Made, ProviderAway
 from gateway.payments.stripe import Stripe
@@ -121,9 +122,7 @@ async def test_a_refund_is_given_once_under_its_key():
 @scenario
 async def test_a_refund_that_is_tried_again_is_looked_for_first():
     """Stripe forgets a key after a day."""
-    again = DUE.__class__(
-        *[getattr(DUE, name) if name != "attempts" else 3 for name in DUE.__struct_fields__]
-    )
+    again = replace(DUE, attempts=3)
     others = {"id": "re_0", "object": "refund", "status": "succeeded", "metadata": {"refund": "6"}}
     failed = {"id": "re_1", "object": "refund", "status": "failed", "metadata": {"refund": "7"}}
     given = {"id": "re_2", "object": "refund", "status": "succeeded", "metadata": {"refund": "7"}}
