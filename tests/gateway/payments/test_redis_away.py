@@ -1,4 +1,4 @@
-"""Confirming needs Postgres alone: with the stream away money makes orders; the allocator catches up after."""
+"""Confirming needs Postgres alone: with the stream away money makes orders, and the allocator catches up."""
 
 from __future__ import annotations
 
