@@ -196,12 +196,16 @@ async def running(app: web.Application) -> AsyncIterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def provider(tmp_path) -> AsyncIterator[tuple[Service, Seller, str, aiohttp.ClientSession]]:
+async def provider(
+    tmp_path, *addresses: str
+) -> AsyncIterator[tuple[Service, Seller, str, aiohttp.ClientSession]]:
     seller = Seller()
     app = web.Application()
     app.router.add_post("/notices", seller.take)
     async with running(app) as shop, aiohttp.ClientSession() as session:
-        settings = Settings("http://pay.example", SECRET, (f"{shop}/nowhere", f"{shop}/notices"), tmp_path)
+        settings = Settings(
+            "http://pay.example", SECRET, tuple([shop + one for one in addresses or ("/notices",)]), tmp_path
+        )
         service = Service(settings)
         async with running(service.application()) as url:
             yield service, seller, url, session
@@ -213,7 +217,7 @@ async def all_taken(service: Service) -> None:
 
 @scenario
 async def test_a_notice_is_tried_at_each_address_until_it_is_taken(tmp_path):
-    async with provider(tmp_path) as (service, seller, _, _session):
+    async with provider(tmp_path, "/nowhere", "/notices") as (service, seller, _, _session):
         seller.refuses = 1
         service.book.pay(service.book.make(ASKED, "").id)
         await all_taken(service)
