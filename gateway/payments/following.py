@@ -100,8 +100,10 @@ class Following:
             for start in range(0, len(mine), KEYS_MAX):
                 try:
                     await self._turn(event_id, mine[start : start + KEYS_MAX])
-                except (OnsaleError, RedisError, *DATABASE_AWAY) as error:
+                except (OnsaleError, RedisError, OSError, *DATABASE_AWAY) as error:
                     log.warning("late payments are looked at again soon: %r", error)
+                except Exception:  # whoever is late next must find somebody who follows
+                    log.exception("ALERT: late payments could not be looked at")
 
     async def _turn(self, event_id: int, numbers: list[int]) -> None:
         keys = {self.followed[number].key: number for number in numbers}

@@ -171,7 +171,9 @@ class Service:
         return web.json_response(msgspec.to_builtins(self.dice.switches) | self._counts())
 
     async def _control(self, request: web.Request) -> web.StreamResponse:
-        body = pages.from_form(await request.post()) if _is_form(request) else await request.read()
+        body = await request.read()
+        if _is_form(request) and not body.startswith(b"{"):  # a program may send JSON and not say so
+            body = pages.from_form(await request.post())
         try:
             switches = changed(self.dice.switches, body)
         except msgspec.DecodeError as error:

@@ -1,5 +1,5 @@
-"""What is not ours, does not fit or does not come from the provider is refused: nothing changes, it is counted,
-and the log says nothing of anybody.
+"""What is not ours, does not fit or does not come from the provider is refused: nothing changes, it is
+counted, and the log says nothing of anybody.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import pytest
 
 from gateway.payments import notices, settling
 from gateway.payments.notices import BODY_BYTES_MAX
-from store.payments.settle import Settled
+from gateway.problems import Busy
+from store.payments.settle import NOTICES_MAX, Settled
 from store.payments.states import PaymentState
 from tests.gateway.payments.till import notice_of
 from tests.gateway.rig import scenario, until
@@ -25,8 +26,9 @@ SELECT (SELECT json_agg(payment.* ORDER BY id) FROM payment)::text,
        (SELECT json_agg(payment_notice.*) FROM payment_notice)::text,
        (SELECT json_agg(hold.* ORDER BY hold_id) FROM hold)::text,
        (SELECT json_agg(seat.* ORDER BY seat_no) FROM seat WHERE state <> 'available')::text,
-       (SELECT count(*) FROM fact), (SELECT count(*) FROM outbox), (SELECT count(*) FROM refund)
+       (SELECT count(*) FROM outbox), (SELECT count(*) FROM refund)
 """
+ANOTHERS = "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="
 DAY = 86_400.0
 
 
@@ -37,13 +39,9 @@ def owed(till):
     return payment, notice_of(payment)
 
 
-def other(payment, **data):
-    return notice_of(payment, **data)
-
-
 WRONG = {
     "no signature": ({"signature": ""}, {}, 400, "bad_signature"),
-    "another's signature": ({"signature": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="}, {}, 400, "bad_signature"),
+    "another's signature": ({"signature": ANOTHERS}, {}, 400, "bad_signature"),
     "no such form of signature": ({"signature": "v1"}, {}, 400, "bad_signature"),
     "not of base64": ({"signature": "v1,???"}, {}, 400, "bad_signature"),
     "an old timestamp": ({"at": time.time() - DAY}, {}, 400, "notice_too_old"),
@@ -107,7 +105,7 @@ def test_a_megabyte_of_json_is_refused_before_it_is_read(till, owed):
 
 
 def test_the_same_notice_however_often_is_200_and_done_once(till, owed):
-    payment, notice = owed
+    _, notice = owed
     assert till.tell(notice) == (200, {"payment": "1", "state": "succeeded", "repeated": False})
     before = till.both.query(EVERYTHING)
     for number in ("msg_1", "msg_1", "msg_2"):
@@ -165,19 +163,20 @@ async def test_notices_of_one_moment_are_settled_together_and_a_full_queue_says_
         return [Settled(one, 1, 1, "ann", PaymentState.SUCCEEDED) for one in told]
 
     monkeypatch.setattr(settling, "settle", settle)
-    pool, committed = Pool(), []
+    pool = Pool()
+    committed: list[Settled] = []
     desk = settling.Settling(pool, committed.extend)  # type: ignore[arg-type]
     task = asyncio.create_task(desk.run())
     answers = [desk.put(0)]  # type: ignore[arg-type]
     await until(lambda: pool.asked)
     answers += [desk.put(number) for number in range(1, settling.QUEUED_MAX + 1)]  # type: ignore[arg-type]
-    with pytest.raises(settling.Busy) as full:
+    with pytest.raises(Busy) as full:
         desk.put(0)  # type: ignore[arg-type]
     assert (full.value.code, full.value.retry_after_seconds) == ("notices_full", 2)
     assert pool.asked == 1
     pool.free.set()
     told = await asyncio.gather(*answers)
     assert [one.payment for one in told] == list(range(settling.QUEUED_MAX + 1))
-    assert groups == [1] + [settling.NOTICES_MAX] * (settling.QUEUED_MAX // settling.NOTICES_MAX)
+    assert groups == [1] + [NOTICES_MAX] * (settling.QUEUED_MAX // NOTICES_MAX)
     assert len(committed) == settling.QUEUED_MAX + 1
     task.cancel()

@@ -69,17 +69,11 @@ class Till:
 
     def switch(self, **switches: object) -> dict[str, Any]:
         """POST /control."""
-        return self.provider("POST", "/control", switches)[1]
+        return dict(self.provider("POST", "/control", switches)[1])
 
     def provider(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
-        """(status, JSON) of a call to the provider; a reply that is cut is (0, None)."""
-        raw = None if body is None else json.dumps(body).encode()
-        call = urllib.request.Request(self.provider_url + path, raw, method=method)
-        try:
-            with urllib.request.urlopen(call, timeout=WITHIN_SECONDS) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read())
+        """(status, JSON) of a call to the provider."""
+        return call(method, self.provider_url + path, body)
 
     def pay(self, payment: dict[str, Any], *, how: str = "") -> tuple[int, Any]:
         """Go to the checkout and press the button; `how` may be `/decline`."""
@@ -120,8 +114,12 @@ class Till:
         return self.look(hold, buyer)
 
     def _payment(self, method: str, hold: str, buyer: str, body: object = None) -> tuple[int, Any]:
-        head = {"Authorization": f"Bearer {token(buyer)}"}
-        return self.http.ask(method, f"/v1/events/{EVENT}/holds/{hold}/payment", body, head)
+        url = f"http://127.0.0.1:{self.both.port}/v1/events/{EVENT}/holds/{hold}/payment"
+        return call(method, url, body, {"Authorization": self.bearer(buyer)})
+
+    @staticmethod
+    def bearer(buyer: str) -> str:
+        return f"Bearer {token(buyer)}"
 
     # --- what the provider might tell ---
 
@@ -144,13 +142,7 @@ class Till:
             "webhook-signature": signed if signature is None else signature,
             **headers,
         }
-        url = self.notices_url.replace("simulated", provider)
-        call = urllib.request.Request(url, body, head, method="POST")
-        try:
-            with urllib.request.urlopen(call, timeout=WITHIN_SECONDS) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            return error.code, json.loads(error.read())
+        return call("POST", self.notices_url.replace("simulated", provider), body, head)
 
     def answered(self, answer: str, provider: str = "simulated") -> int:
         """How often notices were answered so, by the metrics."""
@@ -168,6 +160,18 @@ class Till:
         while not true():
             assert time.monotonic() < end, "it did not become true in time"
             time.sleep(0.02)
+
+
+def call(method: str, url: str, body: object = None, head: dict[str, str] | None = None) -> tuple[int, Any]:
+    """(status, JSON); `body` as it is where it is bytes."""
+    raw = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    request = urllib.request.Request(url, raw, head or {}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=WITHIN_SECONDS) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.loads(error.read())
 
 
 def notice_of(payment: dict[str, Any], kind: str = "payment.succeeded", **other: Any) -> bytes:
