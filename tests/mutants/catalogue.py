@@ -31,6 +31,7 @@ from tests.mutants.guards import (
     store_stream,
     store_tables,
     store_waiting,
+    storm,
 )
 from tests.mutants.mutant import Mutant
 
@@ -65,6 +66,7 @@ def all_mutants() -> list[Mutant]:
         *allocator_replay.MUTANTS,
         *checker.MUTANTS,
         *checker_told.MUTANTS,
+        *storm.MUTANTS,
         *simulated.MUTANTS,
     ]
 
