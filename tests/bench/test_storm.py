@@ -105,6 +105,7 @@ def test_what_is_read_is_what_the_judge_needs(conn, sold):  # noqa: F811
     holds = {row.hold_id: row for row in tables.holds(conn, [on_sale])}
     assert (holds[HOLD].state, holds[HOLD].seats) == ("paid", (3, 4))
     assert holds[HOLD].worth_minor == bought.amount_minor
+    assert (holds[late.hold_id].seats, holds[late.hold_id].worth_minor) == ((), 0)
     assert tables.unfinished(conn, [on_sale]) == 2
     outbox = tables.outbox(conn, [on_sale])
     assert [(row.kind, row.payment, row.amount_minor) for row in outbox] == [
