@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from bench.payments.storming.evidence import (
+    Book,
     HoldRow,
     Intent,
     OutboxRow,
@@ -48,6 +49,7 @@ RIGHT = Rows(
     OUTBOX,
     INTENTS,
     [Told("ann", 7, "100", "succeeded", "100"), Told("bob", 7, "200", "refunded", None)],
+    Book(3, 10_000, 2_500),
     {f"msg_{row.id}": 1 for row in OUTBOX} | {"msg_1": 3},
 )
 
@@ -136,6 +138,8 @@ WRONG = {
         "provider",
     ),
     "another fee": (intents(INTENTS[0], replace(INTENTS[0], fee_minor=94)), "provider"),
+    "a book with one payment more": (replace(RIGHT, book=Book(4, 12_500, 2_500)), "provider"),
+    "a book with one refund more": (replace(RIGHT, book=Book(3, 10_000, 5_000)), "provider"),
     "a row that reached nobody": (
         replace(RIGHT, delivered={key: 1 for key in RIGHT.delivered if key != "msg_3"}),
         "undelivered",

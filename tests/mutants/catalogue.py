@@ -33,6 +33,7 @@ from tests.mutants.guards import (
     store_stream,
     store_tables,
     store_waiting,
+    storm,
 )
 from tests.mutants.mutant import Mutant
 
@@ -69,6 +70,7 @@ def all_mutants() -> list[Mutant]:
         *allocator_replay.MUTANTS,
         *checker.MUTANTS,
         *checker_told.MUTANTS,
+        *storm.MUTANTS,
         *simulated.MUTANTS,
     ]
 

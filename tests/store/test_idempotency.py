@@ -31,7 +31,8 @@ def does(database_url):
 
     def run(work, *given):
         async def once():
-            async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as own:
+            bounded = {"autocommit": True, "options": "-c lock_timeout=2000"}
+            async with await psycopg.AsyncConnection.connect(database_url, **bounded) as own:
                 return await work(own, *given)
 
         return asyncio.run(once())

@@ -71,6 +71,14 @@ class Intent(Struct, frozen=True):
     fee_minor: int
 
 
+class Book(Struct, frozen=True):
+    """What came in and went back in all, as the provider adds it up: also of intents that we do not know."""
+
+    paid: int
+    paid_minor: int
+    refunded_minor: int
+
+
 class Told(Struct, frozen=True):
     """What a buyer was told of a payment: that it has an order, or that money goes back."""
 
@@ -90,6 +98,7 @@ class Rows(Struct, frozen=True):
     outbox: Sequence[OutboxRow]
     intents: Sequence[Intent]
     told: Sequence[Told]
+    book: Book
     delivered: Mapping[str, int]
     """Message id → how often the sink got it."""
     not_genuine: int = 0

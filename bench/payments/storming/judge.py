@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from bench.evidence import Finding
-from bench.payments.storming.evidence import HoldRow, Intent, PaymentRow, Rows
+from bench.payments.storming.evidence import Book, HoldRow, Intent, PaymentRow, Rows
 
 KINDS: Final = (
     "unanswered",
@@ -148,6 +148,13 @@ def _against_the_provider(rows: Rows) -> Iterator[Finding]:
     for payment in rows.payments:
         if payment.money and not by_payment[payment.id]:
             yield Finding("provider", f"It knows nothing of payment {payment.id}, which succeeded here.")
+    here = Book(
+        sum(payment.money for payment in rows.payments),
+        sum(payment.amount_minor for payment in rows.payments if payment.money),
+        sum(refund.amount_minor for refund in rows.refunds if refund.state == BACK),
+    )
+    if here != rows.book:
+        yield Finding("provider", f"Its book adds up to {rows.book}, ours to {here}.")
 
 
 def _differences(payment: PaymentRow, intent: Intent) -> Iterator[Finding]:

@@ -165,7 +165,7 @@ MUTANTS: list[Mutant] = [
         Kind.DEDUPE,
         "what counts up and its answer are true together",
         "        idempotency.keep_with(conn, taken, idempotency",
-        "        assert (conn, taken, idempotency",
+        "        print(conn, taken, idempotency",
         f"{CALLS}::test_a_gateway_that_took_too_long_to_block_blocks_nothing",
         f"{CALLS}::test_what_was_blocked_is_answered_even_if_the_gateway_died_before_it_answered",
     ),
