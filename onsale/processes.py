@@ -5,7 +5,8 @@ where that is wanted, and stops them in the opposite order. `throwaway_stack` is
 or a stampede: engines, data and ports of its own, nothing restarted unasked, everything gone afterwards.
 All processes end with this one, however it ends.
 
-Names are `gateway-1`, `gateway-2` ..., `allocator-1` ..., and `postgres` and `valkey` for the engines.
+Names are `gateway-1`, `gateway-2` ..., `allocator-1` ..., `chores-1`, and `postgres` and `valkey` for the
+engines.
 """
 
 from __future__ import annotations
@@ -165,6 +166,7 @@ class Stack:
         *,
         gateways: int = 1,
         allocators: int = 2,
+        chores: bool = False,
         host: str = LOOPBACK,
         port: int | None = None,
         restart_dead: bool = False,
@@ -187,6 +189,10 @@ class Stack:
         ]
         self.base_urls = [f"http://{_in_url(reachable(host))}:{each}" for each in ports]
         specs = [ProcessSpec(f"allocator-{number}", "allocator") for number in range(1, allocators + 1)]
+        if chores:
+            specs.append(
+                ProcessSpec("chores-1", "onsale.chores", {"ONSALE_DATA_DIR": str(both.data_dir.path)})
+            )
         specs += [
             ProcessSpec(f"gateway-{number}", "gateway", {"ONSALE_PORT": str(each)}, (reachable(host), each))
             for number, each in enumerate(ports, start=1)
@@ -249,7 +255,7 @@ class Stack:
             _wait_ready(process, deadline)
 
     def stop(self) -> None:
-        """Ends gateways, then allocators; the engines belong to whoever started them."""
+        """Ends gateways, then chores and allocators; the engines belong to whoever started them."""
         for process in reversed(self.processes.values()):
             process.stop()
 
@@ -300,6 +306,7 @@ def throwaway_stack(
     *,
     gateways: int = 1,
     allocators: int = 2,
+    chores: bool = False,
     data_dir: Path | None = None,
     database_url: str | None = None,
     redis_url: str | None = None,
@@ -328,6 +335,7 @@ def throwaway_stack(
             both,
             gateways=gateways,
             allocators=allocators,
+            chores=chores,
             env=env,
             env_of=None if env_of is None else env_of(both.urls),
             restart_dead=restart_dead,
