@@ -42,7 +42,7 @@ class Chore(NamedTuple):
         return found
 
 
-SHORT: Final = (
+SHORT: Final[tuple[Chore, ...]] = (
     Chore("payments", "ends and looks up payments", 5, f"{HERE}.payments:payments"),
     Chore("refunds", "gives money back that is due", 3, f"{HERE}.refunds:refunds"),
     Chore("late", "asks for seats for money that came late", 3, f"{HERE}.late:late"),
@@ -51,7 +51,7 @@ SHORT: Final = (
     Chore("reconcile", "compares money and seat maps with Postgres", 30, f"{HERE}.reconcile:reconcile"),
     Chore("trim", "forgets what nobody needs any more", 3_600, f"{HERE}.trim:trim"),
 )
-LONG: Final = (
+LONG: Final[tuple[Chore, ...]] = (
     Chore("relay", "delivers webhooks", 5, "notifier.relay:run", long=True),
     Chore("figures", "keeps the figures of each sale", 5, "store.figures:run", long=True),
 )

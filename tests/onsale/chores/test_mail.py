@@ -62,6 +62,13 @@ def states(conn):
     return conn.execute("SELECT state, attempts FROM mail ORDER BY id").fetchall()
 
 
+def part(message, kind):
+    """The text of a mail's part."""
+    found = message.get_body((kind,))
+    assert found is not None, "a mail has both"
+    return found.get_content()
+
+
 def come_again(conn):
     conn.execute("UPDATE mail SET next_at = clock_timestamp()")
 
@@ -178,10 +185,10 @@ def test_without_a_mail_server_mails_are_files(conn, event, database_url, tmp_pa
     [file] = list((tmp_path / "mail").iterdir())
     message = email.message_from_bytes(file.read_bytes(), policy=email.policy.default)
     assert message["To"] == "ann@example.org"
-    plain = message.get_body(("plain",)).get_content()
+    plain = part(message, "plain")
     assert f"http://on.sale/e/gig/tickets/{payment.hold_id}" in plain
     assert letters.money(payment.amount_minor, payment.currency) in plain
-    assert "<p>" in message.get_body(("html",)).get_content()
+    assert "<p>" in part(message, "html")
 
 
 def test_the_same_mail_again_is_the_same_file(tmp_path):
@@ -201,7 +208,7 @@ def test_every_kind_that_is_mailed_has_words_and_no_markup_of_others(kind):
     says = letters.letter(kind, body, "<b>Gig</b>", "http://x/e/gig")
     assert says is not None
     message = letters.message(says, "shop@example.org", "ann@example.org", "<1@x>")
-    assert "<b>" not in message.get_body(("html",)).get_content()
+    assert "<b>" not in part(message, "html")
 
 
 @pytest.mark.parametrize(
@@ -225,10 +232,10 @@ def test_an_address_that_is_none_is_never_written_to(address):
 @pytest.mark.parametrize(
     ("amount", "currency", "text"),
     [
-        (1_234, "EUR", "12.34 EUR"),
-        (5, "EUR", "0.05 EUR"),
-        (1_234_500, "JPY", "1,234,500 JPY"),
-        (1_234, "KWD", "1.234 KWD"),
+        (1_234, "EUR", "12.34"),
+        (5, "EUR", "0.05"),
+        (1_234_500, "JPY", "1,234,500"),
+        (1_234, "KWD", "1.234"),
     ],
 )
 def test_money_is_told_as_people_read_it(amount, currency, text):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import redis
 
-from onsale.chores import reconcile as chore
 from onsale.chores.reconcile import map_now, reconcile
+from store import lookups
 from store.payments import answered
 from store.wire import decode_delta, map_digest, seats_channel
 from tests.onsale.chores.doings import doing, settings_of
@@ -118,7 +118,7 @@ def test_a_map_that_nobody_serves_is_not_read(conn, event, database_url, setting
     [A_FACT, A_BATCH],
 )
 def test_a_map_that_changes_meanwhile_is_told_to_nobody(conn, event, database_url, monkeypatch, meanwhile):
-    read = chore.lookups.seat_map
+    read = lookups.seat_map
 
     async def and_then(connection, number):
         found = await read(connection, number)
@@ -126,7 +126,7 @@ def test_a_map_that_changes_meanwhile_is_told_to_nobody(conn, event, database_ur
         return found
 
     assert doing(database_url, lambda run: map_now(run.connection, event)).done is not None
-    monkeypatch.setattr(chore.lookups, "seat_map", and_then)
+    monkeypatch.setattr(lookups, "seat_map", and_then)
     assert doing(database_url, lambda run: map_now(run.connection, event)).done is None
 
 
