@@ -159,9 +159,7 @@ def test_an_address_nobody_has_is_given_up_at_once(conn, event, database_url, ca
     assert carrier.messages == []
 
 
-def test_rows_of_a_transaction_that_still_runs_are_not_passed_over(
-    conn, event, database_url, carrier, new_transaction
-):
+def test_rows_of_a_transaction_that_still_runs_wait(conn, event, database_url, carrier, new_transaction):
     outbox.write(new_transaction, event, Told.EVENT_CANCELED, {})
     bought(conn, event)
     doing(database_url, functools.partial(mail, carrier=carrier))

@@ -69,7 +69,7 @@ def test_money_without_seats_or_refund_is_an_alert_with_its_row(conn, event, dat
     assert conn.execute("SELECT * FROM payment").fetchall() == before
 
 
-def test_payments_are_looked_at_some_at_a_time_and_then_from_the_beginning(
+def test_payments_are_looked_at_some_at_a_time_and_then_again(
     conn, event, database_url, settings, monkeypatch
 ):
     for number in range(3):
