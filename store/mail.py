@@ -48,6 +48,12 @@ SELECT event.id FROM event LEFT JOIN mail_position AS at ON at.event_id = event.
  ORDER BY event.id LIMIT {EVENTS_MAX}
 """
 
+YET_TO_READ: Final = """
+EXISTS (SELECT 1 FROM event LEFT JOIN mail_position AS at ON at.event_id = event.id
+         WHERE event.id = o.event_id AND (coalesce(at.xid, 0), coalesce(at.id, 0)) < (o.xid, o.id))
+"""
+"""The condition that row `o` of the outbox is not read yet, for whoever forgets rows."""
+
 LOCK_POSITION: Final = """
 -- Of several who read an event's outbox one goes on; the others come after it and find less.
 INSERT INTO mail_position (event_id, xid, id) VALUES (%(event)s, 0, 0)

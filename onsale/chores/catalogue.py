@@ -16,6 +16,14 @@ QUEUE_PREFIX: Final = "onsale-"
 HERE: Final = "onsale.chores"
 
 
+def is_there(module: str) -> bool:
+    """Whether a module is installed, whatever of its packages is not."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 class Chore(NamedTuple):
     """A chore; `where` is module:function."""
 
@@ -24,6 +32,8 @@ class Chore(NamedTuple):
     every_seconds: int
     where: str
     long: bool = False
+    needs: str = ""
+    """A module that must be installed for it, where `where` is none of its own."""
 
     @property
     def queue(self) -> str:
@@ -33,7 +43,7 @@ class Chore(NamedTuple):
     @property
     def there(self) -> bool:
         """Whether its module is installed."""
-        return importlib.util.find_spec(self.where.partition(":")[0]) is not None
+        return is_there(self.needs or self.where.partition(":")[0])
 
     def load(self) -> Callable[..., Any]:
         """Its function."""
@@ -52,8 +62,8 @@ SHORT: Final[tuple[Chore, ...]] = (
     Chore("trim", "forgets what nobody needs any more", 3_600, f"{HERE}.trim:trim"),
 )
 LONG: Final[tuple[Chore, ...]] = (
-    Chore("relay", "delivers webhooks", 5, "notifier.relay:run", long=True),
-    Chore("figures", "keeps the figures of each sale", 5, "store.figures:run", long=True),
+    Chore("relay", "delivers webhooks", 5, f"{HERE}.long:relay", long=True, needs="notifier.relay"),
+    Chore("figures", "keeps the figures of each sale", 5, "store.figures.project:run", long=True),
 )
 
 

@@ -203,10 +203,13 @@ def test_the_same_mail_again_is_the_same_file(tmp_path):
 @pytest.mark.parametrize("kind", [*rows.OF_PAYMENT, *rows.OF_ORDER, *rows.OF_EVENT])
 def test_every_kind_that_is_mailed_has_words_and_no_markup_of_others(kind):
     body = {"order": "65536", "amount_minor": 1_234, "currency": "EUR", "reason": "seats_gone"}
-    says = letters.letter(kind, body, "<b>Gig</b>", "http://x/e/gig")
+    says = letters.letter(kind, body, "Gig", "http://x/e/gig")
     assert says is not None
-    message = letters.message(says, "shop@example.org", "ann@example.org", "<1@x>")
+    assert "Gig" in says.subject
+    named = letters.Letter("s", (*says.lines, "<b>Gig</b>"), 'http://x/"><b>', "<b>")
+    message = letters.message(named, "shop@example.org", "ann@example.org", "<1@x>")
     assert "<b>" not in part(message, "html")
+    assert "<b>Gig</b>" in part(message, "plain")
 
 
 @pytest.mark.parametrize(
@@ -277,3 +280,12 @@ def test_bodies_are_read_as_they_were_told(conn, event, database_url):
     [one] = doing(database_url, take).done
     assert msgspec.json.decode(one.body)["order"] == str(HOLD)
     assert (one.kind, one.slug, one.event_name, one.attempts) == (Told.ORDER_PAID, "gig", "The gig", 1)
+
+
+def test_a_row_is_known_to_be_unread_until_it_was_made_a_mail_of(conn, event, database_url, carrier):
+    unread = f"SELECT id FROM outbox AS o WHERE {rows.YET_TO_READ} ORDER BY id"
+    bought(conn, event)
+    assert conn.execute(unread).fetchall() == [(1,)]
+    send(conn, database_url, carrier)
+    outbox.write(conn, event, Told.EVENT_MOVED, {})
+    assert conn.execute(unread).fetchall() == [(2,)]

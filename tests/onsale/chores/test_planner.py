@@ -12,6 +12,7 @@ from rq import Queue
 from rq.serializers import JSONSerializer
 
 from onsale.chores import planner as planning
+from onsale.chores import trim as trimming
 from onsale.chores.catalogue import SHORT
 from onsale.chores.planner import Planner
 from onsale.chores.trim import trim
@@ -60,6 +61,7 @@ def test_two_hosts_plan_each_slot_once(conn, database_url, redis_url, planner, q
         claimed = planner.turn() + other.turn()
     assert sorted(claimed) == sorted(set(claimed))
     runs.enlist(conn, [("nap", 1, False)])
+    conn.execute("SET lock_timeout = '2s'")
     with psycopg.connect(database_url) as somebody:
         assert runs.claim(somebody, ["nap"]) == ["nap"]
         assert runs.claim(conn, ["nap"]) == [], "nobody waits for another host's turn"
@@ -125,3 +127,17 @@ def test_what_is_old_is_forgotten_and_the_rest_stays(conn, database_url):
     assert doing(database_url, trim).done == 2
     assert conn.execute("SELECT notice_id FROM payment_notice").fetchall() == [("new",)]
     assert conn.execute("SELECT outbox_id FROM mail ORDER BY 1").fetchall() == [(2,), (3,)]
+
+
+def test_what_others_forget_is_forgotten_some_rows_at_a_time(conn, database_url, monkeypatch):
+    asked = []
+
+    def forget(connection, *, limit):
+        asked.append((connection.autocommit, limit))
+        return limit if len(asked) < 3 else 0
+
+    monkeypatch.setattr(trimming, "OTHERS", __name__)
+    monkeypatch.setattr(trimming, "FORGETS", ("forget_some",))
+    monkeypatch.setitem(globals(), "forget_some", forget)
+    assert doing(database_url, trim).done == 2 * trimming.ROWS_MAX
+    assert asked == [(True, trimming.ROWS_MAX)] * 3
