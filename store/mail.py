@@ -9,6 +9,7 @@ Only payments have an address, so who bought what cost nothing is told by nobody
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -92,6 +93,12 @@ RETURNING mail.id, mail.outbox_id, mail.address, mail.kind, mail.body::text, mai
           event.name
 """
 
+PUT_BACK: Final = """
+-- Taken and not tried: as if it had not been taken.
+UPDATE mail SET next_at = clock_timestamp(), attempts = attempts - 1
+ WHERE id = ANY (%(mails)s::bigint[]) AND state = 'due' AND attempts > 0
+"""
+
 SENT: Final = """
 UPDATE mail SET state = 'sent', ended_at = clock_timestamp(), last_error = NULL
  WHERE id = %(mail)s AND state = 'due'
@@ -157,6 +164,11 @@ async def take(connection: Conn, limit: int = TAKE_MAX) -> list[Mail]:
     """Mails to send now; nobody else takes them for `TAKEN_SECONDS`."""
     rows = await (await connection.execute(TAKE, {"limit": min(limit, TAKE_MAX)})).fetchall()
     return [Mail(*(*row[:3], Told(row[3]), row[4].encode(), *row[5:])) for row in rows]
+
+
+async def put_back(connection: Conn, mails: Sequence[Mail]) -> None:
+    """These were taken and nobody tried to send them: they are due as before."""
+    await connection.execute(PUT_BACK, {"mails": [mail.id for mail in mails]})
 
 
 async def sent(connection: Conn, mail_id: int) -> None:

@@ -74,6 +74,13 @@ TOLD: list[Mutant] = [
             ),
         ),
     ),
+    mail(
+        Kind.BOUND,
+        "a mail that nobody tried to send is not counted as tried",
+        "                    await rows.put_back(doing.connection, taken[place:])\n",
+        "",
+        f"{MAIL}::test_what_was_taken_and_not_tried_is_due_as_before",
+    ),
     mails(
         Kind.BOUND,
         "pauses between mails that cannot be sent grow",

@@ -108,7 +108,9 @@ def doing(database_url: str, chore: Callable[[Doing], Any], provider: Any = None
     """One run of a chore, whole; how it stood at its end. `how` may have `settings`, `stop`, `ask`, …"""
     settings = how.pop("settings", None) or settings_of(database_url)
     stop = how.pop("stop", None) or threading.Event()
-    providers = how.pop("providers", None) or ({provider.name: provider} if provider else {})
+    providers = {provider.name: provider} if provider else {}
+    if how.pop("unmade", False):
+        providers = None  # type: ignore[assignment]
 
     async def run() -> Ran:
         async with connected(settings, "test") as connection:

@@ -6,6 +6,7 @@ import email
 import email.policy
 import functools
 import smtplib
+import threading
 
 import msgspec
 import pytest
@@ -147,6 +148,17 @@ def test_one_that_cannot_be_sent_waits_longer_each_time_and_stops_nobody(conn, e
     come_again(conn)
     send(conn, database_url, carrier)
     assert sorted(state for state, _ in states(conn)) == ["given_up", "sent"]
+
+
+def test_what_was_taken_and_not_tried_is_due_as_before(conn, event, database_url, carrier):
+    stop = threading.Event()
+    for number in range(3):
+        bought(conn, event, number)
+    carrier.then = stop.set
+    run = send(conn, database_url, carrier, stop=stop)
+    assert (run.done, run.more) == (1, True)
+    assert sorted(states(conn)) == [("due", 0), ("due", 0), ("sent", 1)]
+    assert send(conn, database_url, carrier).done == 2
 
 
 def test_an_address_nobody_has_is_given_up_at_once(conn, event, database_url, carrier):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -98,6 +99,14 @@ def test_a_database_that_was_away_is_asked_again(conn, planner, queued):
     with pytest.raises(Unavailable, match="Postgres"):
         planner.turn()
     assert set(planner.turn()) >= NAMES
+
+
+def test_rq_may_have_a_redis_of_its_own(conn, database_url, redis_url, queued):
+    apart = replace(settings_of(database_url), rq_url=redis_url)
+    assert apart.engines.redis_url != redis_url
+    with contextlib.closing(Planner(apart)) as planner:
+        assert set(planner.turn()) >= NAMES
+    assert len(queued("mail")) == 1
 
 
 def test_keys_of_rq_and_of_events_do_not_meet(conn, planner, redis_url):
