@@ -1,13 +1,12 @@
 """A whole onsale on this machine: engines, gateways and allocators, each a process that can be named.
 
-`Stack` starts them in order (engines, allocators, provider, gateways), says when they are ready, restarts
-what dies where that is wanted, and stops them in the opposite order. `throwaway_stack` is one for a test, a
-benchmark or a stampede: engines, data and ports of its own, nothing restarted unasked, everything gone
-afterwards.
-All processes end with this one, however it ends.
+`Stack` starts them in order (engines, allocators, provider, chores, gateways), says when they are ready,
+restarts what dies where that is wanted, and stops them in the opposite order. `throwaway_stack` is one for a
+test, a benchmark or a stampede: engines, data and ports of its own, nothing restarted unasked, everything gone
+afterwards. All processes end with this one, however it ends.
 
-Names are `gateway-1`, `gateway-2` ..., `allocator-1` ..., `provider-1`, and `postgres` and `valkey` for the
-engines.
+Names are `gateway-1`, `gateway-2` ..., `allocator-1` ..., `provider-1`, `chores-1`, and `postgres` and `valkey`
+for the engines.
 """
 
 from __future__ import annotations
@@ -168,6 +167,7 @@ class Stack:
         *,
         gateways: int = 1,
         allocators: int = 2,
+        chores: bool = False,
         host: str = LOOPBACK,
         port: int | None = None,
         payments: bool = False,
@@ -199,6 +199,10 @@ class Stack:
         if payments:
             spec, paying = self._provider(provider_port or free_port())
             specs.append(spec)
+        if chores:
+            specs.append(
+                ProcessSpec("chores-1", "onsale.chores", {"ONSALE_DATA_DIR": str(both.data_dir.path)})
+            )
         specs += [
             ProcessSpec(f"gateway-{number}", "gateway", {"ONSALE_PORT": str(each)}, (reachable(host), each))
             for number, each in enumerate(ports, start=1)
@@ -278,7 +282,7 @@ class Stack:
             _wait_ready(process, deadline)
 
     def stop(self) -> None:
-        """Ends gateways, then the provider, then allocators; the engines belong to whoever started them."""
+        """Ends gateways, chores, the provider and allocators; the engines belong to whoever started them."""
         for process in reversed(self.processes.values()):
             process.stop()
 
@@ -330,6 +334,7 @@ def throwaway_stack(
     gateways: int = 1,
     allocators: int = 2,
     payments: bool = False,
+    chores: bool = False,
     data_dir: Path | None = None,
     database_url: str | None = None,
     redis_url: str | None = None,
@@ -359,6 +364,7 @@ def throwaway_stack(
             gateways=gateways,
             allocators=allocators,
             payments=payments,
+            chores=chores,
             env=env,
             env_of=None if env_of is None else env_of(both.urls),
             restart_dead=restart_dead,

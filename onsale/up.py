@@ -1,7 +1,7 @@
 """`./run up`: one onsale on this machine, until Ctrl-C.
 
-Order of start: engines, migration, demo, allocators, simulated provider, gateway. Order of stop: the reverse,
-so that what was accepted is on disk before anything below it goes away.
+Order of start: engines, migration, demo, allocators, simulated provider, chores, gateway. Order of stop: the
+reverse, so that what was accepted is on disk before anything below it goes away.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool) -> No
                 stack = Stack(
                     both,
                     allocators=ALLOCATORS,
+                    chores=True,
                     host=host,
                     port=port,
                     payments=os.environ.get("ONSALE_PAYMENT_PROVIDER", "simulated") == "simulated",
@@ -62,7 +63,7 @@ def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool) -> No
                     say=lambda what: _say(console, what),
                 )
                 try:
-                    console.print("[dim]starting allocators, payments and gateway[/]")
+                    console.print("[dim]starting allocators, payments, chores and gateway[/]")
                     stack.start()
                     _announce(stack)
                     for name, url in stack.urls.as_env().items():  # outside the panel: a line to copy whole
@@ -70,7 +71,7 @@ def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool) -> No
                     console.print(_panel(stack, demo_event))
                     threading.Event().wait()
                 finally:
-                    console.print("[dim]stopping: gateway, payments, allocators, engines[/]")
+                    console.print("[dim]stopping: gateway, chores, payments, allocators, engines[/]")
                     stack.stop()
     except _Stopped:
         console.print("Stopped. Everything is kept for the next ./run up.")

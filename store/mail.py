@@ -9,6 +9,7 @@ Only payments have an address, so who bought what cost nothing is told by nobody
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -47,6 +48,12 @@ SELECT event.id FROM event LEFT JOIN mail_position AS at ON at.event_id = event.
  ORDER BY event.id LIMIT {EVENTS_MAX}
 """
 
+YET_TO_READ: Final = """
+EXISTS (SELECT 1 FROM event LEFT JOIN mail_position AS at ON at.event_id = event.id
+         WHERE event.id = o.event_id AND (coalesce(at.xid, 0), coalesce(at.id, 0)) < (o.xid, o.id))
+"""
+"""The condition that row `o` of the outbox is not read yet, for whoever forgets rows."""
+
 LOCK_POSITION: Final = """
 -- Of several who read an event's outbox one goes on; the others come after it and find less.
 INSERT INTO mail_position (event_id, number) VALUES (%(event)s, 0)
@@ -82,6 +89,12 @@ UPDATE mail SET next_at = clock_timestamp() + interval '{TAKEN_SECONDS} seconds'
  WHERE mail.id = due.id AND event.id = mail.event_id
 RETURNING mail.id, mail.outbox_id, mail.address, mail.kind, mail.body::text, mail.attempts, event.slug,
           event.name
+"""
+
+PUT_BACK: Final = """
+-- Taken and not tried: as if it had not been taken.
+UPDATE mail SET next_at = clock_timestamp(), attempts = attempts - 1
+ WHERE id = ANY (%(mails)s::bigint[]) AND state = 'due' AND attempts > 0
 """
 
 SENT: Final = """
@@ -148,6 +161,11 @@ async def take(connection: Conn, limit: int = TAKE_MAX) -> list[Mail]:
     """Mails to send now; nobody else takes them for `TAKEN_SECONDS`."""
     rows = await (await connection.execute(TAKE, {"limit": min(limit, TAKE_MAX)})).fetchall()
     return [Mail(*(*row[:3], Told(row[3]), row[4].encode(), *row[5:])) for row in rows]
+
+
+async def put_back(connection: Conn, mails: Sequence[Mail]) -> None:
+    """These were taken and nobody tried to send them: they are due as before."""
+    await connection.execute(PUT_BACK, {"mails": [mail.id for mail in mails]})
 
 
 async def sent(connection: Conn, mail_id: int) -> None:

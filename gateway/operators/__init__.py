@@ -1,15 +1,16 @@
 """Operators: make events and tours, open, pause, resume and close events, change their seats, see how they
-stand.
+stand; see how chores do.
 """
 
 from fastapi import APIRouter
 
-from gateway.operators import routes, sales, seats, tours
+from gateway.operators import chores, routes, sales, seats, tours
 
 router = APIRouter()
 router.include_router(routes.router)
 router.include_router(seats.router)
 router.include_router(sales.router)
 router.include_router(tours.router)
+router.include_router(chores.router)
 
 __all__ = ["router"]

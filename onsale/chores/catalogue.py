@@ -16,6 +16,14 @@ QUEUE_PREFIX: Final = "onsale-"
 HERE: Final = "onsale.chores"
 
 
+def is_there(module: str) -> bool:
+    """Whether a module is installed, whatever of its packages is not."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 class Chore(NamedTuple):
     """A chore; `where` is module:function."""
 
@@ -24,6 +32,8 @@ class Chore(NamedTuple):
     every_seconds: int
     where: str
     long: bool = False
+    needs: str = ""
+    """A module that must be installed for it, where `where` is none of its own."""
 
     @property
     def queue(self) -> str:
@@ -33,7 +43,7 @@ class Chore(NamedTuple):
     @property
     def there(self) -> bool:
         """Whether its module is installed."""
-        return importlib.util.find_spec(self.where.partition(":")[0]) is not None
+        return is_there(self.needs or self.where.partition(":")[0])
 
     def load(self) -> Callable[..., Any]:
         """Its function."""
@@ -42,7 +52,7 @@ class Chore(NamedTuple):
         return found
 
 
-SHORT: Final = (
+SHORT: Final[tuple[Chore, ...]] = (
     Chore("payments", "ends and looks up payments", 5, f"{HERE}.payments:payments"),
     Chore("refunds", "gives money back that is due", 3, f"{HERE}.refunds:refunds"),
     Chore("late", "asks for seats for money that came late", 3, f"{HERE}.late:late"),
@@ -51,9 +61,9 @@ SHORT: Final = (
     Chore("reconcile", "compares money and seat maps with Postgres", 30, f"{HERE}.reconcile:reconcile"),
     Chore("trim", "forgets what nobody needs any more", 3_600, f"{HERE}.trim:trim"),
 )
-LONG: Final = (
-    Chore("relay", "delivers webhooks", 5, "notifier.relay:run", long=True),
-    Chore("figures", "keeps the figures of each sale", 5, "store.figures:run", long=True),
+LONG: Final[tuple[Chore, ...]] = (
+    Chore("relay", "delivers webhooks", 5, f"{HERE}.long:relay", long=True, needs="notifier.relay"),
+    Chore("figures", "keeps the figures of each sale", 5, "store.figures.project:run", long=True),
 )
 
 

@@ -32,9 +32,10 @@ async def mail(doing: Doing, carrier: Carrier | None = None) -> int:
     try:
         while not doing.is_over():
             taken = await rows.take(doing.connection)
-            for one in taken:
+            for place, one in enumerate(taken):
                 if doing.is_over():
-                    break  # what was taken and not sent is taken again later
+                    await rows.put_back(doing.connection, taken[place:])
+                    break
                 done += await doing.trying(f"mail {one.id}", _send(doing, carrier, one))
             if len(taken) < rows.TAKE_MAX:
                 break

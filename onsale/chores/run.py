@@ -102,20 +102,31 @@ def run_long(chore: Chore, settings: ChoreSettings, stop: threading.Event) -> in
         target=_give_signs, args=(settings, chore, stop), name="signs of life", daemon=True
     )
     signs.start()
-    error = None
-    try:
-        chore.load()(settings.engines.database_url, stop)
-        if not stop.is_set():
-            error = "it ended by itself"
-    except Exception as failure:
-        log.exception("ALERT: the chore %s failed", chore.name)
-        error = f"{type(failure).__name__}: {failure}"
+    error = _run_beside(chore, settings.engines.database_url, stop)
     stop.set()
     signs.join()
     _ended(settings, chore, begun, done=0, error=error, more=True, position=None)
     if error is not None:
         raise ChoreFailed(f"{chore.name}: {error}")
     return 0
+
+
+def _run_beside(chore: Chore, database_url: str, stop: threading.Event) -> str | None:
+    """Run it to its end; what failed. In a thread, so that it takes no signals: those set `stop`."""
+    errors: list[str | None] = []
+
+    def work() -> None:
+        try:
+            chore.load()(database_url, stop)
+            errors.append(None if stop.is_set() else "it ended by itself")
+        except Exception as failure:
+            log.exception("ALERT: the chore %s failed", chore.name)
+            errors.append(f"{type(failure).__name__}: {failure}")
+
+    thread = threading.Thread(target=work, name=chore.name)
+    thread.start()
+    thread.join()
+    return errors[0] if errors else "it was ended"
 
 
 def _give_signs(settings: ChoreSettings, chore: Chore, stop: threading.Event) -> None:

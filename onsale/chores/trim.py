@@ -1,19 +1,21 @@
 """Forgets what nobody needs any more, some rows at a time.
 
-Rows of the outbox are forgotten by whoever delivers them, once every reader is beyond them: see `OUTBOX`.
+Rows of the outbox are forgotten by those who deliver them, once every reader is beyond them: see `OTHERS`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import importlib
-import importlib.util
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
-from onsale.chores.catalogue import chores
+from onsale.chores.catalogue import chores, is_there
 from onsale.chores.doing import Doing
 from store import mail
 from store.chores import runs
+from store.database import connect
 from store.holds import Conn
 from store.payments import ending
 
@@ -22,8 +24,9 @@ ROWS_MAX: Final = 5_000
 NOTICE_DAYS: Final = 90
 """Providers repeat a notice for days; one that old is told as too old before it is looked for."""
 MAIL_DAYS: Final = 30
-OUTBOX: Final = "notifier.relay:trim"
-"""`async def trim(connection, limit) -> int`: forget delivered rows; how many."""
+OTHERS: Final = "store.subscribers.trim"
+FORGETS: Final = ("trim_outbox", "trim_log", "trim_dead")
+"""Of that module, each `def trim(conn, *, limit) -> int`: forget some rows; how many."""
 
 FORGET_NOTICES: Final = """
 -- The oldest stand first in the table.
@@ -36,9 +39,9 @@ DELETE FROM payment_notice WHERE ctid = ANY (ARRAY(
 async def trim(doing: Doing) -> int:
     """How many rows were forgotten."""
     works: list[Callable[[Conn, int], Awaitable[int]]] = [_notices, _mails, ending.forget_tries]
-    module, _, function = OUTBOX.partition(":")
-    if importlib.util.find_spec(module) is not None:
-        works += [work] if (work := getattr(importlib.import_module(module), function, None)) else []
+    if is_there(OTHERS):
+        module = importlib.import_module(OTHERS)
+        works += [partial(_beside, doing, getattr(module, name)) for name in FORGETS]
     done = await _forget_chores(doing)
     for work in works:
         while not doing.is_over():
@@ -51,6 +54,17 @@ async def trim(doing: Doing) -> int:
 
 async def _notices(connection: Conn, limit: int) -> int:
     return (await connection.execute(FORGET_NOTICES, {"days": NOTICE_DAYS, "limit": limit})).rowcount
+
+
+async def _beside(doing: Doing, forget: Callable[..., int], _: Conn, limit: int) -> int:
+    """What forgets rows on a blocking connection of its own."""
+
+    def work() -> int:
+        with connect(doing.settings.engines.database_url, "onsale chore trim") as conn:
+            conn.autocommit = True
+            return forget(conn, limit=limit)
+
+    return await asyncio.to_thread(work)
 
 
 async def _mails(connection: Conn, limit: int) -> int:

@@ -13,6 +13,8 @@ from tests.mutants.guards import (
     allocator_waiting,
     checker,
     checker_told,
+    chores,
+    chores_run,
     gateway_bounds,
     gateway_gate,
     gateway_holders,
@@ -71,6 +73,8 @@ def all_mutants() -> list[Mutant]:
         *checker.MUTANTS,
         *checker_told.MUTANTS,
         *storm.MUTANTS,
+        *chores.MUTANTS,
+        *chores_run.MUTANTS,
         *simulated.MUTANTS,
     ]
 

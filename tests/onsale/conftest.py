@@ -37,10 +37,12 @@ while True:
     signal.pause()
 """
 
+CHORES = ALLOCATOR.replace('"allocator"', '"chores"')
+
 
 @pytest.fixture
 def front_door(tmp_path: Path) -> Path:
-    """A repository of the front door and the store, whose gateway and allocator only start, wait and stop."""
+    """A repository of the front door and the store, whose other processes only start, wait and stop."""
     root = tmp_path / "repository"
     root.mkdir()
     ignored = shutil.ignore_patterns("__pycache__")
@@ -52,4 +54,5 @@ def front_door(tmp_path: Path) -> Path:
         (root / room).mkdir()
         (root / room / "__init__.py").touch()
         (root / room / "__main__.py").write_text(program)
+    (root / "onsale" / "chores" / "__main__.py").write_text(CHORES)
     return root

@@ -24,14 +24,14 @@ def stand_ins(front_door, monkeypatch):
 
 def test_a_throwaway_stack_is_ready_named_and_gone_afterwards(rig):
     with throwaway_stack(
-        gateways=2, allocators=1, database_url=rig.postgres_url, redis_url=rig.redis_url
+        gateways=2, allocators=1, chores=True, database_url=rig.postgres_url, redis_url=rig.redis_url
     ) as stack:
-        assert list(stack.processes) == ["allocator-1", "gateway-1", "gateway-2"]
+        assert list(stack.processes) == ["allocator-1", "chores-1", "gateway-1", "gateway-2"]
         for base_url in stack.base_urls:
             with urllib.request.urlopen(f"{base_url}/health/ready") as answer:
                 assert answer.status == 200
         pids = [stack.pid(name) for name in stack.processes]
-        assert len(set(pids)) == 3
+        assert len(set(pids)) == 4
         data_dir = stack.engines.data_dir.path
         log = data_dir / "logs" / "allocator-1.log"
         while "allocator allocator-1" not in log.read_text():

@@ -18,6 +18,15 @@ from store.payments.settle import Notice
 from store.payments.states import NoticeKind
 from store.settings import EngineUrls
 
+OUTBOX_CAN_BE_READ = """
+DO $$ BEGIN
+  WHILE EXISTS (SELECT FROM outbox WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint) LOOP
+    PERFORM pg_sleep(0.002);
+  END LOOP;
+END $$
+"""
+"""Rows are read when no older transaction runs, of any database of the server: other tests' too."""
+
 
 class Killed(BaseException):
     """The process is gone: nothing after this runs."""
@@ -85,17 +94,28 @@ def settings_of(database_url: str, redis_url: str = "redis://127.0.0.1:1", folde
     return ChoreSettings(EngineUrls(database_url, redis_url), redis_url, folder, public_url="http://on.sale")
 
 
-def doing(database_url: str, chore: Callable[[Doing], Any], provider: Any = None, **how: Any) -> Doing:
+class Ran:
+    """How a run stood at its end."""
+
+    def __init__(self, doing: Doing, done: Any) -> None:
+        self.done: Any = done
+        self.errors = doing.errors
+        self.more = doing.more
+        self.told: Callable[[], Any] = doing.told
+
+
+def doing(database_url: str, chore: Callable[[Doing], Any], provider: Any = None, **how: Any) -> Ran:
     """One run of a chore, whole; how it stood at its end. `how` may have `settings`, `stop`, `ask`, …"""
     settings = how.pop("settings", None) or settings_of(database_url)
     stop = how.pop("stop", None) or threading.Event()
-    providers = how.pop("providers", None) or ({provider.name: provider} if provider else {})
+    providers = {provider.name: provider} if provider else {}
+    if how.pop("unmade", False):
+        providers = None  # type: ignore[assignment]
 
-    async def run() -> Doing:
+    async def run() -> Ran:
         async with connected(settings, "test") as connection:
             made = Doing(connection, settings, stop, providers=providers, **how)
-            made.done = await chore(made)  # type: ignore[attr-defined]
-            return made
+            return Ran(made, await chore(made))
 
     return asyncio.run(run())
 

@@ -104,7 +104,8 @@ def test_nobody_waits_longer_for_a_provider_than_a_refund_is_theirs(
     monkeypatch.setattr(chore, "GIVE_SECONDS_MAX", 0.05)
 
     async def silent(due):
-        await asyncio.Event().wait()
+        await asyncio.sleep(3)
+        return "re_late"
 
     provider.give_back = silent
     assert "TimeoutError" in doing(database_url, refunds, provider).told()

@@ -146,5 +146,5 @@ def test_a_hold_whose_seats_are_not_what_it_counts_is_told_and_nothing_is_change
     silent(conn)
     conn.execute("UPDATE hold SET quantity = 7")
     before = everything(conn)
-    assert "count 7 but 4 name them" in doing(database_url, sweep).told()
+    assert "count 7; 4 seats and places are theirs" in doing(database_url, sweep).told()
     assert everything(conn) == before
