@@ -1,5 +1,5 @@
-"""Paying survives what happens to pages and networks: lost answers, providers that are away, reloads, closed and
-other tabs, the way back, impatient fingers, browsers that keep nothing. Nothing is begun twice.
+"""Paying survives what happens to pages and networks: lost answers, providers that are away, reloads, other
+tabs, the way back, impatient fingers, browsers that keep nothing. Nothing is begun twice.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ export function Orders({ sale }) {
   if (!paid.length) return null;
   const { venue } = sale.state;
   return html`<section class="orders" aria-labelledby="orders-title">
-    <h2 id="orders-title">Yours</h2>
+    <h2 id="orders-title" tabindex="-1">Yours</h2>
     ${paid.map((order) => html`<article key=${order.id} class="order">
       <p class="order-head"><span>Bought <small>order ${order.id}</small></span><b class="money">${paidFor(sale, order)}</b></p>
       <ul>
