@@ -303,6 +303,8 @@ def public(row: EventRow) -> dict[str, object]:
         "limits": row.limits,
         "tour": row.tour,
         "plan": row.plan_sha256,
+        "payment": row.payment,
+        "late_payment": row.late_payment,
     }
 
 

@@ -17,12 +17,14 @@ from msgspec import Meta, Struct
 
 from gateway.buyers.decode import hold_schemas, request_schema
 from gateway.holders import ChangedHold
+from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
 from gateway.waiters import WaitingList
 from store.audit import Audit
 from store.event_prices import EventPrices, ShownPrices
 from store.events import Event
 from store.overview import Overview
+from store.payments.shown import ShownPayment
 from store.plan import Plan
 from store.prices import PriceTerms
 from store.recategorise import Recategorised
@@ -71,6 +73,8 @@ class PublicEvent(Struct):
     tour: PublicTour | None
     plan: str
     """SHA-256 of the plan, as in its ETag."""
+    payment: Literal["none", "required"]
+    late_payment: Literal["refund", "reacquire"]
 
 
 class PublicEvents(Struct):
@@ -173,6 +177,7 @@ _WHY = {
     409: "The state of things does not allow it now; see `code`.",
     413: "The body is larger than this call takes.",
     422: "`key_reused`: the key is known with other content.",
+    500: "What is known of it contradicts itself, and somebody was called.",
     429: "Too much of yours is under way; see `Retry-After`.",
     503: "Busy or an engine is away; see `Retry-After` and `code`.",
 }
@@ -199,6 +204,7 @@ def _event_call() -> Call:
     return Call({200: ("The event as it is now.", Event)}, (404, 409, 503), "operator")
 
 
+_PAYMENT = Call({200: ("The payment as it is now.", ShownPayment)}, (400, 401, 404, 409, 413, 503), "buyer")
 _HOLD = Call({200: ("The hold as it is now.", ChangedHold)}, (400, 401, 404, 409, 413, 503), "buyer")
 CALLS: dict[tuple[str, str], Call] = {
     ("get", "/v1/events"): Call({200: ("Newest first.", PublicEvents)}, (503,)),
@@ -227,6 +233,11 @@ CALLS: dict[tuple[str, str], Call] = {
     ("post", "/v1/events/{event}/holds/{hold}/release"): _HOLD,
     ("post", "/v1/events/{event}/holds/{hold}/extend"): _HOLD,
     ("post", "/v1/events/{event}/holds/{hold}/confirm"): _HOLD,
+    ("post", "/v1/events/{event}/holds/{hold}/payment"): _PAYMENT,
+    ("get", "/v1/events/{event}/holds/{hold}/payment"): _PAYMENT,
+    ("post", "/v1/payments/notices/{provider}"): Call(
+        {200: ("It is true now, or was already.", Heard)}, (400, 404, 409, 413, 500, 503)
+    ),
     ("get", "/v1/events/{event}/waiting"): Call(
         {200: ("What of yours is on the waiting list.", WaitingList)}, (400, 401, 404, 503), "buyer"
     ),

@@ -7,15 +7,30 @@ adapters pass the idempotency keys on that `store.payments` names. A call whose 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Annotated, Final, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from store.errors import BadRequest, Unavailable
 from store.payments.begin import Payment
 from store.payments.refunds import Due
 from store.payments.settle import Notice
+
+Told = Annotated[str, Meta(pattern=r"^[\x21-\x7e]{1,255}$")]
+"""An id that a provider gave: such as Postgres can keep."""
+Minor = Annotated[int, Meta(ge=0, le=2**53)]
+"""An amount that a provider tells."""
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
+
+
+def payment_in(kept: Mapping[str, object]) -> int:
+    """Our number of a payment, from what a provider was given to keep with it; 0, which is none's, for what
+    says none.
+    """
+    told = kept.get("payment")
+    return int(told) if isinstance(told, str) and _NUMBER.fullmatch(told) else 0
 
 
 class NotGenuine(BadRequest):
@@ -24,6 +39,8 @@ class NotGenuine(BadRequest):
 
 class ProviderAway(Unavailable):
     """The payment provider does not answer. Nothing was paid; try again in a moment."""
+
+    code = "provider_away"
 
 
 class Made(Struct, frozen=True):
@@ -39,8 +56,9 @@ class Provider(Protocol):
     name: str
     """As in the `provider` columns."""
 
-    async def make(self, payment: Payment, *, return_url: str) -> Made:
-        """An intent to pay `payment`; the buyer comes back to `return_url`. Raises `ProviderAway`."""
+    async def make(self, payment: Payment, *, what: str, return_url: str) -> Made:
+        """An intent to pay `payment` for `what`, in a few words; the buyer comes back to `return_url`. Raises
+        `ProviderAway`, or `Conflicted` (payment_refused) where the provider never will."""
 
     async def end(self, intent: str) -> Notice | None:
         """Nobody can pay it any more; what the provider knows of it if it is over already (money may have
@@ -54,7 +72,9 @@ class Provider(Protocol):
         (refund_refused) where it never will."""
 
     def read(self, headers: Mapping[str, str], body: bytes) -> Notice:
-        """What was received, checked by signature and time over the raw body. Raises `NotGenuine`."""
+        """What was received, checked by signature and time over the raw body. `headers` by their names in
+        small letters. Raises `NotGenuine` (bad_signature, notice_too_old), or `BadRequest` (bad_notice) for
+        what is signed well and cannot be understood."""
 
     async def close(self) -> None:
         """Its connections end."""

@@ -41,6 +41,20 @@ DataDirOption = Annotated[
 LIMIT_DIGITS_MAX = 9
 
 
+class Payment(StrEnum):
+    """How a hold becomes an order."""
+
+    none = "none"
+    required = "required"
+
+
+class LatePayment(StrEnum):
+    """What becomes of money that comes when its hold has run out."""
+
+    refund = "refund"
+    reacquire = "reacquire"
+
+
 class Gate(StrEnum):
     """Whether gateways may refuse at once what they know is gone."""
 
@@ -68,6 +82,12 @@ def create(
     offer_ttl_seconds: Annotated[
         int, typer.Option(help="How long what is offered to who waits is kept for them.")
     ] = 600,
+    payment: Annotated[
+        Payment, typer.Option(help="required: a hold is bought by paying for it. Fixed once the sale begins.")
+    ] = Payment.none,
+    late_payment: Annotated[
+        LatePayment, typer.Option(help="Money that comes too late: refund it, or try for the same seats.")
+    ] = LatePayment.refund,
     open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
@@ -91,6 +111,8 @@ def create(
                 extension_seconds=extension_seconds,
                 limits=limits,
                 offer_ttl_seconds=offer_ttl_seconds,
+                payment=payment.value,
+                late_payment=late_payment.value,
             )
             if open_now:
                 events.set_state(conn, slug, EventState.OPEN)
@@ -140,6 +162,10 @@ def set_policy(
     offer_ttl_seconds: Annotated[
         int | None, typer.Option(help="How long what is offered to who waits is kept for them.")
     ] = None,
+    payment: Annotated[Payment | None, typer.Option(help="Only before the sale begins.")] = None,
+    late_payment: Annotated[
+        LatePayment | None, typer.Option(help="Money that comes too late: refund it, or try for the seats.")
+    ] = None,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -154,6 +180,8 @@ def set_policy(
             extensions_max=extensions,
             extension_seconds=extension_seconds,
             offer_ttl_seconds=offer_ttl_seconds,
+            payment=None if payment is None else payment.value,
+            late_payment=None if late_payment is None else late_payment.value,
         )
         wake(urls.redis_url, slug)
         _say(event, as_json, view.terms(event))

@@ -35,13 +35,15 @@ SELECT payment.id, event.slug FROM payment JOIN event ON event.id = event_id
 """
 
 
-class _Held(Struct):
-    hold: str
+class _Result(Struct):
+    hold: str = ""
 
 
 class _Decision(Struct):
+    """Of a refusal the result says other things."""
+
     outcome: Outcome
-    result: _Held | None = None
+    result: _Result | None = None
 
 
 _decode_decision = msgspec.json.Decoder(_Decision).decode

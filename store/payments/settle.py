@@ -15,9 +15,11 @@ meanwhile, all is rolled back and read anew.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import psycopg
 from msgspec import Struct
 
 from store.errors import Conflicted, NotFound, OnsaleError, Unavailable
@@ -35,6 +37,8 @@ from store.payments.states import (
     after_money,
     after_no_money,
 )
+
+log = logging.getLogger("onsale.payments")
 
 NOTICES_MAX: Final = 500
 """Most notices of one transaction."""
@@ -99,7 +103,8 @@ async def settle(connection: Conn, notices: Sequence[Notice]) -> list[Settled | 
     """What became of each notice, in order; an error for one that is not ours or does not fit.
 
     `NotFound` (unknown_payment): no such payment of that provider; it may come again, nothing was changed.
-    `Conflicted` (amount_mismatch). Raises `Unavailable` when nothing could be decided.
+    `Conflicted` (amount_mismatch). A plain `OnsaleError` for one whose rows contradict each other or a
+    constraint: it fails alone, with an alert. Raises `Unavailable` when nothing could be decided.
     """
     assert len(notices) <= NOTICES_MAX, "callers part what they give"
     answers: dict[int, Settled | OnsaleError] = {}
@@ -137,9 +142,10 @@ async def _decide(connection: Conn, notices: list[Notice]) -> list[Settled | Ons
             return await in_transaction(connection, lambda: _attempt(connection, notices))
         except Changed:
             await asyncio.sleep(jitter(0, RETRY_SECONDS_MAX * tries))
-        except AssertionError:
+        except (AssertionError, psycopg.IntegrityError):
             if len(notices) == 1:
-                raise
+                log.exception("ALERT: payment %d contradicts what is known of it", notices[0].payment)
+                return [OnsaleError("What is known of this payment contradicts itself. It was not changed.")]
             return [answer for one in notices for answer in await _decide(connection, [one])]
     raise Unavailable("These payments are being changed by somebody else. Send the notices again.")
 

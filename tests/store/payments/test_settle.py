@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from store import events, hold_parts, holds
-from store.errors import Conflicted, NotFound
+from store.errors import Conflicted, NotFound, OnsaleError
 from store.payments.settle import settle
 from store.payments.states import NoticeKind, PaymentState
 from tests.store.payments.paying import TERMS, begun, money_is_answered_for, notice, read, told
@@ -208,3 +208,32 @@ def test_how_holds_are_bought_is_settled_when_the_sale_begins(conn, event):  # n
         events.set_policy(conn, "gig", payment="none")
     assert refused.value.code == "payment_fixed"
     assert events.set_policy(conn, "gig", late_payment="reacquire").late_payment == "reacquire"
+
+
+def test_a_payment_whose_rows_contradict_each_other_fails_alone(conn, event):  # noqa: F811
+    payments = []
+    for number in range(3):
+        hold(conn, event, hold_id=HOLD + number, buyer=f"b{number}", seats=(number,), places=0)
+        payments.append(begun(conn, event, HOLD + number, f"b{number}"))
+    conn.execute("DELETE FROM hold_seat WHERE seat_no = 1")
+    conn.execute("UPDATE seat SET state = 'available', hold_id = NULL WHERE seat_no = 1")
+    first, second, third = told(conn, *[notice(one) for one in payments])
+    assert (first.state, third.state) == (PaymentState.SUCCEEDED, PaymentState.SUCCEEDED)
+    assert type(second) is OnsaleError
+    assert read(conn, payments[1]).state is PaymentState.CREATED
+    assert conn.execute("SELECT state FROM hold ORDER BY hold_id").fetchall() == [
+        ("paid",), ("active",), ("paid",),
+    ]  # fmt: skip
+
+
+def test_an_intent_that_is_another_payments_fails_alone(conn, event):  # noqa: F811
+    payments = []
+    for number in range(2):
+        hold(conn, event, hold_id=HOLD + number, buyer=f"b{number}", seats=(number,), places=0)
+        payments.append(begun(conn, event, HOLD + number, f"b{number}"))
+    conn.execute("UPDATE payment SET intent = NULL WHERE id = %s", (payments[1].id,))
+    wrong = notice(payments[1], intent=payments[0].intent)
+    first, second = told(conn, notice(payments[0]), wrong)
+    assert first.state is PaymentState.SUCCEEDED
+    assert type(second) is OnsaleError
+    assert read(conn, payments[1]).state is PaymentState.CREATED
