@@ -117,9 +117,11 @@ class TestFree:
 
 def test_until_the_provider_has_said_it_the_page_says_that_it_waits(held: Page, fake: FakeGateway) -> None:
     pay_unheard(held, fake)
-    expect(held.locator(STATE)).to_contain_text("We wait for its word. Your seat is held until")
+    expect(held.locator(STATE)).to_contain_text(
+        "If you paid, it comes here by itself. Your seat is held until"
+    )
     expect(held.locator(STATE)).to_contain_text(UNTIL)
-    expect(held.locator("#milestones")).to_contain_text("Your bank has the payment.")
+    expect(held.locator("#milestones")).to_contain_text("We wait for your bank’s word.")
     expect(held.locator(PAY)).to_have_count(0)
     expect(held.get_by_role("button", name="Give back")).to_have_count(0)
     expect(held.get_by_role("button", name="Change seats")).to_have_count(0)
@@ -173,7 +175,7 @@ def test_a_payment_that_was_called_off_can_be_begun_anew(held: Page, fake: FakeG
     expect(held.locator(STATE)).to_contain_text("That payment was called off. Nothing was charged.")
     go_to_pay(held)
     come_back(held)
-    expect(held.locator(STATE)).to_contain_text("Your bank has the payment.")
+    expect(held.locator(STATE)).to_contain_text("We wait for your bank’s word.")
     assert [payment.state for payment in fake.paying.payments] == ["canceled", "created"]
 
 

@@ -85,7 +85,7 @@ def test_it_is_paid_with_the_keyboard_alone(held: Page, fake: FakeGateway) -> No
     press_until(held, "#pay")
     held.keyboard.press("Enter")
     held.wait_for_url("**/e/demo")
-    expect(held.locator(STATE)).to_contain_text("Your bank has the payment.")
+    expect(held.locator(STATE)).to_contain_text("We wait for your bank’s word.")
     press_until(held, ".holding .others .link")
     fake.paying.settle("succeeded")
     expect(held.get_by_role("heading", name="Yours")).to_be_focused()
