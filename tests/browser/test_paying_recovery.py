@@ -219,6 +219,7 @@ def test_it_is_asked_for_ever_more_seldom_and_not_for_ever(
     assert 8 <= sum(looks) < 30, "each about 10 seconds after some"
     for _ in range(120):
         page.clock.run_for(16_000)
+    expect(page.get_by_role("button", name="Ask again")).to_be_visible()
     most = fake.paying.looked
     assert 80 <= most < 90, "80 after the last thing that happened"
     page.clock.run_for(600_000)
