@@ -37,6 +37,13 @@ def test_to_begin_again_finds_the_same_payment_and_the_same_intent(till):
     assert till.provider("GET", "/v1/balance")[1]["intents"] == 1
 
 
+def test_to_begin_again_asks_the_provider_once(till):
+    hold = till.hold()
+    payment = till.begun(hold)
+    till.close_provider()
+    assert till.begun(hold) == payment
+
+
 def test_a_declined_card_is_tried_again_in_the_same_hold(till):
     hold = till.hold()
     payment = till.begun(hold)
