@@ -57,7 +57,7 @@ def test_what_is_held_is_paid_at_the_provider_and_becomes_an_order_with_tickets(
     expect(order).to_contain_text("€95.00")
     (name,) = fake.holds
     expect(order.get_by_role("link")).to_have_attribute("href", f"/e/demo/tickets/{name}")
-    expect(order.get_by_role("link")).to_have_text(f"Tickets → of order {name}")
+    expect(order.get_by_role("link")).to_have_text(f"Show your tickets → of order {name}")
     expect(held.locator(CARD)).to_have_count(0)
     assert fake.asked("confirm") == []
     held.reload()

@@ -19,7 +19,7 @@ export function Orders({ sale }) {
         ${Object.entries(order.places).map(([area, n]) => html`<li key=${`area ${area}`}>${n} × ${venue.areas[area].name}, standing</li>`)}
       </ul>
       <${Back} payment=${sale.paying.ofOrder(order.id)} />
-      <a class="tickets" href=${`/e/${sale.slug}/tickets/${order.id}`}>Tickets <span aria-hidden="true">→</span><span class="unseen"> of order ${order.id}</span></a>
+      <a class="link order-tickets" href=${`/e/${sale.slug}/tickets/${order.id}`}>Show your tickets <span aria-hidden="true">→</span><span class="unseen"> of order ${order.id}</span></a>
     </article>`)}
   </section>`;
 }
