@@ -41,7 +41,7 @@ def pay_unheard(page: Page, fake: FakeGateway) -> Payment:
     fake.paying.provider_settles = False
     go_to_pay(page)
     come_back(page)
-    expect(page.locator(STATE)).to_contain_text("Your bank has the payment.")
+    expect(page.locator(STATE)).to_contain_text("We wait for your bank’s word.")
     return fake.paying.payments[-1]
 
 

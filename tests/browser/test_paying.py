@@ -57,7 +57,7 @@ def test_what_is_held_is_paid_at_the_provider_and_becomes_an_order_with_tickets(
     expect(order).to_contain_text("€95.00")
     (name,) = fake.holds
     expect(order.get_by_role("link")).to_have_attribute("href", f"/e/demo/tickets/{name}")
-    expect(order.get_by_role("link")).to_have_text(f"Tickets → of order {name}")
+    expect(order.get_by_role("link")).to_have_text(f"Show your tickets → of order {name}")
     expect(held.locator(CARD)).to_have_count(0)
     assert fake.asked("confirm") == []
     held.reload()
@@ -117,9 +117,11 @@ class TestFree:
 
 def test_until_the_provider_has_said_it_the_page_says_that_it_waits(held: Page, fake: FakeGateway) -> None:
     pay_unheard(held, fake)
-    expect(held.locator(STATE)).to_contain_text("We wait for its word. Your seat is held until")
+    expect(held.locator(STATE)).to_contain_text(
+        "If you paid, it comes here by itself. Your seat is held until"
+    )
     expect(held.locator(STATE)).to_contain_text(UNTIL)
-    expect(held.locator("#milestones")).to_contain_text("Your bank has the payment.")
+    expect(held.locator("#milestones")).to_contain_text("We wait for your bank’s word.")
     expect(held.locator(PAY)).to_have_count(0)
     expect(held.get_by_role("button", name="Give back")).to_have_count(0)
     expect(held.get_by_role("button", name="Change seats")).to_have_count(0)
@@ -173,7 +175,7 @@ def test_a_payment_that_was_called_off_can_be_begun_anew(held: Page, fake: FakeG
     expect(held.locator(STATE)).to_contain_text("That payment was called off. Nothing was charged.")
     go_to_pay(held)
     come_back(held)
-    expect(held.locator(STATE)).to_contain_text("Your bank has the payment.")
+    expect(held.locator(STATE)).to_contain_text("We wait for your bank’s word.")
     assert [payment.state for payment in fake.paying.payments] == ["canceled", "created"]
 
 

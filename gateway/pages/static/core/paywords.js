@@ -24,8 +24,8 @@ export function inHold(sale, payment, stage) {
   const hold = sale.orders.find(payment.hold);
   const held = until(sale, hold, "held");
   const sentences = {
-    waiting: () => ({ tone: "info", title: "Your bank has the payment.", text: `We wait for its word. ${held}${isSlow(payment, Date.now()) ? " This takes longer than usual." : ""}` }),
-    open: () => ({ tone: "info", title: "Your payment is not finished.", text: `If you did pay, its word comes here by itself. ${held}` }),
+    waiting: () => ({ tone: "info", title: "We wait for your bank’s word.", text: `If you paid, it comes here by itself${isSlow(payment, Date.now()) ? "; it takes longer than usual" : ""}. ${held}` }),
+    open: () => ({ tone: "info", title: "Your payment is not finished.", text: `If you did pay, we hear of it and tell you here. ${held}` }),
     declined: () => ({ tone: "warn", title: declinedTitle(payment.declines), text: `Nothing was charged. ${until(sale, hold, "still yours")}` }),
     called_off: () => ({ tone: "info", title: "That payment was called off.", text: `Nothing was charged. ${held}` }),
     away: () => ({ tone: "warn", title: "The payment service does not answer.", text: `Nothing was charged. ${held} ${again(payment)}` }),
@@ -50,7 +50,7 @@ export function alone(sale, payment, stage) {
   const amount = payment.currency ? price(payment.amount_minor, payment.currency) : "the money";
   const reacquires = sale.state.event?.late_payment === "reacquire";
   const sentences = {
-    waiting: () => ({ tone: "info", title: "Your bank has the payment.", text: "We wait for its word, and tell it here." }),
+    waiting: () => ({ tone: "info", title: "We wait for your bank’s word.", text: "If you paid, it comes here by itself." }),
     over: () => ({
       tone: "warn",
       title: "Your time ran out before a payment came.",

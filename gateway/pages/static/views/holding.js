@@ -36,7 +36,7 @@ class OneHold extends Component {
       ${asked && html`<p class="story">You waited for ${choiceInWords(asked, venue)}.</p>`}
       ${hold.story && html`<p class="story">${hold.story}</p>`}
       ${sale.paying.required && html`<${PayState} sale=${sale} hold=${hold} />`}
-      <${Countdown} sale=${sale} hold=${hold} label=${hold.offered ? "to take it" : sale.paying.required ? "left to pay" : "left to buy"} />
+      <${Countdown} sale=${sale} hold=${hold} label=${labelOf(sale, hold)} />
       ${paused && html`<p class="quiet-text">The sale is paused. Your time stands still.</p>`}
       ${!paused && html`<${WhenSoon} sale=${sale} hold=${hold}><p class="soon-text" role="status">Less than a minute left.</p><//>`}
       ${!paused && html`<${WhenOver} sale=${sale} hold=${hold}><p class="quiet-text">Your time seems to be over. We ask whether this is still yours.</p><//>`}
@@ -51,6 +51,13 @@ class OneHold extends Component {
         </div>`}
     </div>`;
   }
+}
+
+/** What the time is left for. */
+function labelOf({ paying }, hold) {
+  if (!paying.required) return hold.offered ? "to take it" : "left to buy";
+  if (paying.stageOf(hold) === "waiting") return "still held";
+  return hold.offered ? "to take it" : "left to pay";
 }
 
 function BuyButton({ sale, hold, first, cost }) {

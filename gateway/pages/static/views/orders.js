@@ -11,7 +11,7 @@ export function Orders({ sale }) {
   if (!paid.length) return null;
   const { venue } = sale.state;
   return html`<section class="orders" aria-labelledby="orders-title">
-    <h2 id="orders-title">Yours</h2>
+    <h2 id="orders-title" tabindex="-1">Yours</h2>
     ${paid.map((order) => html`<article key=${order.id} class="order">
       <p class="order-head"><span>Bought <small>order ${order.id}</small></span><b class="money">${paidFor(sale, order)}</b></p>
       <ul>
@@ -19,7 +19,7 @@ export function Orders({ sale }) {
         ${Object.entries(order.places).map(([area, n]) => html`<li key=${`area ${area}`}>${n} × ${venue.areas[area].name}, standing</li>`)}
       </ul>
       <${Back} payment=${sale.paying.ofOrder(order.id)} />
-      <a class="tickets" href=${`/e/${sale.slug}/tickets/${order.id}`}>Tickets <span aria-hidden="true">→</span><span class="unseen"> of order ${order.id}</span></a>
+      <a class="link order-tickets" href=${`/e/${sale.slug}/tickets/${order.id}`}>Show your tickets <span aria-hidden="true">→</span><span class="unseen"> of order ${order.id}</span></a>
     </article>`)}
   </section>`;
 }

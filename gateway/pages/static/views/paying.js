@@ -31,6 +31,8 @@ const BUSY = { beginning: "One moment…", unsure: "Asking again…", away: "Ask
 
 /** @extends {Component<Props & {first: boolean}>} */
 export class PayButton extends Component {
+  form = createRef();
+
   /** @type {{email: string | null, wrong: boolean}} */
   state = { email: null, wrong: false };
 
@@ -49,11 +51,11 @@ export class PayButton extends Component {
       submitted.preventDefault();
       const email = this.email.trim();
       if (busy || hold.wish) return;
-      if (!isAddress(email)) return this.setState({ wrong: true });
+      if (!isAddress(email)) return this.setState({ wrong: true }, () => this.mend());
       this.setState({ wrong: false });
       paying.begin.pay(hold, email);
     };
-    return html`<form class="pay" novalidate onSubmit=${submit}>
+    return html`<form ref=${this.form} class="pay" novalidate onSubmit=${submit}>
       ${(stage === "ready" || stage === "called_off") && html`<${Where} hold=${hold} email=${this.email} wrong=${wrong} set=${(email) => this.setState({ email, wrong: wrong && !isAddress(email.trim()) })} />`}
       <div class=${`thumb ${first ? "ready" : ""}`}>
         ${beside ? html`<a class="button main" href=${payment.url} target="_blank" rel="noopener">Open the payment page</a>`
@@ -61,6 +63,13 @@ export class PayButton extends Component {
       </div>
       ${beside && html`<p class="quiet-text">It opens beside this page, as your browser keeps nothing for it. Leave this one open: it shows what becomes of your payment.</p>`}
     </form>`;
+  }
+
+  /** Leads to what is to be mended. */
+  mend() {
+    const field = this.form.current.querySelector("input");
+    field.focus({ preventScroll: true });
+    field.scrollIntoView({ block: "nearest" });
   }
 
   label(stage) {
