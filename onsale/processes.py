@@ -2,11 +2,11 @@
 
 `Stack` starts them in order (engines, allocators, provider, chores, gateways), says when they are ready,
 restarts what dies where that is wanted, and stops them in the opposite order. `throwaway_stack` is one for a
-test, a benchmark or a stampede: engines, data and ports of its own, nothing restarted unasked, everything gone
-afterwards. All processes end with this one, however it ends.
+test, a benchmark or a stampede: engines, data and ports of its own, nothing restarted unasked, everything
+gone afterwards. All processes end with this one, however it ends.
 
-Names are `gateway-1`, `gateway-2` ..., `allocator-1` ..., `provider-1`, `chores-1`, and `postgres` and `valkey`
-for the engines.
+Names are `gateway-1`, `gateway-2` ..., `allocator-1` ..., `provider-1`, `chores-1`, and `postgres` and
+`valkey` for the engines.
 """
 
 from __future__ import annotations
