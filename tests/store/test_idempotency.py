@@ -31,8 +31,8 @@ def does(database_url):
 
     def run(work, *given):
         async def once():
-            bounded = {"autocommit": True, "options": "-c lock_timeout=2000"}
-            async with await psycopg.AsyncConnection.connect(database_url, **bounded) as own:
+            connect, options = psycopg.AsyncConnection.connect, "-c lock_timeout=2000"
+            async with await connect(database_url, autocommit=True, options=options) as own:
                 return await work(own, *given)
 
         return asyncio.run(once())
