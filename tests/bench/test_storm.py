@@ -24,6 +24,7 @@ from bench.payments.storming.show import LINES
 from bench.payments.storming.sink import sinking
 from bench.target import StageEvent
 from onsale.processes import throwaway_stack
+from store import outbox
 from store.prices import PriceTerms, price_of
 from tests.bench.test_storm_judge import RIGHT
 from tests.store.payments.paying import begun, notice, told
