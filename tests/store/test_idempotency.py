@@ -31,8 +31,9 @@ def does(database_url):
 
     def run(work, *given):
         async def once():
-            bounded = {"autocommit": True, "options": "-c lock_timeout=2000"}
-            async with await psycopg.AsyncConnection.connect(database_url, **bounded) as own:
+            bounded = "-c lock_timeout=2000"
+            connecting = psycopg.AsyncConnection.connect(database_url, autocommit=True, options=bounded)
+            async with await connecting as own:
                 return await work(own, *given)
 
         return asyncio.run(once())
