@@ -24,6 +24,7 @@ from bench.payments.storming.show import LINES
 from bench.payments.storming.sink import sinking
 from bench.target import StageEvent
 from onsale.processes import throwaway_stack
+from store import outbox
 from store.prices import PriceTerms, price_of
 from tests.bench.test_storm_judge import RIGHT
 from tests.store.payments.paying import begun, notice, told
@@ -107,12 +108,12 @@ def test_what_is_read_is_what_the_judge_needs(conn, sold):  # noqa: F811
     assert holds[HOLD].worth_minor == bought.amount_minor
     assert (holds[late.hold_id].seats, holds[late.hold_id].worth_minor) == ((), 0)
     assert tables.unfinished(conn, [on_sale]) == 2
-    outbox = tables.outbox(conn, [on_sale])
-    assert [(row.kind, row.payment, row.amount_minor) for row in outbox] == [
+    told_outside = tables.outbox(conn, [on_sale])
+    assert [(row.kind, row.payment, row.amount_minor) for row in told_outside] == [
         ("order.paid", bought.id, bought.amount_minor),
         ("payment.refund_due", late.id, late.amount_minor),
     ]
-    assert tables.messages(conn, [on_sale]) == {f"msg_{row.id}" for row in outbox}
+    assert tables.messages(conn, [on_sale]) == {f"msg_{row.id}" for row in told_outside}
     assert tables.paid_during(conn, [on_sale], 0.0, 4e9) == 2
     assert tables.paid_during(conn, [on_sale], 0.0, 1.0) == 0
     assert tables.notices(conn, [on_sale]) == 2
@@ -127,8 +128,9 @@ def rows_of(conn, on_sale):  # noqa: F811
     taken = sum(one.amount_minor for one in payments)
     back = sum(one.amount_minor for one in refunds if one.state == "refunded")
     messages = dict.fromkeys(tables.messages(conn, [on_sale]), 1)
-    outbox, holds = tables.outbox(conn, [on_sale]), tables.holds(conn, [on_sale])
-    return Rows(payments, holds, refunds, outbox, intents, [], Book(len(payments), taken, back), messages)
+    told_outside, holds = tables.outbox(conn, [on_sale]), tables.holds(conn, [on_sale])
+    book = Book(len(payments), taken, back)
+    return Rows(payments, holds, refunds, told_outside, intents, [], book, messages)
 
 
 def test_real_rows_are_judged_right_once_the_money_went_back(conn, sold):  # noqa: F811
@@ -141,10 +143,7 @@ def test_real_rows_are_judged_right_once_the_money_went_back(conn, sold):  # noq
         [late.id],
     )
     body = {"payment": late.id, "refund": 1, "amount_minor": late.amount_minor}
-    conn.execute(
-        "INSERT INTO outbox (event_id, kind, body) VALUES (%s, 'payment.refunded', %s)",
-        [on_sale.id, json.dumps(body)],
-    )
+    outbox.write(conn, on_sale.id, outbox.Told.PAYMENT_REFUNDED, body)
     assert judge(rows_of(conn, on_sale)) == []
     assert tables.reasons(conn, [on_sale]) == {"late": 1}
     conn.execute("UPDATE seat SET state = 'available', hold_id = NULL WHERE seat_no = 4")

@@ -31,8 +31,9 @@ def does(database_url):
 
     def run(work, *given):
         async def once():
-            connect, options = psycopg.AsyncConnection.connect, "-c lock_timeout=2000"
-            async with await connect(database_url, autocommit=True, options=options) as own:
+            bounded = "-c lock_timeout=2000"
+            connecting = psycopg.AsyncConnection.connect(database_url, autocommit=True, options=bounded)
+            async with await connecting as own:
                 return await work(own, *given)
 
         return asyncio.run(once())
