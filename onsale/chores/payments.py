@@ -3,12 +3,14 @@
 Canceled first, by a conditional write; then the provider is asked, with no transaction open; then that is
 written down. Killed anywhere, the next run asks again and gets the same answer. Where the provider says that
 the money came first, that is settled like any notice: it has bought its seats, asks for them or goes back.
+So that money which came in time finds its hold alive, those whose holds end in a moment are looked up first.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from gateway.payments.port import Provider
@@ -20,16 +22,17 @@ from store.payments.settle import Notice, settle
 
 AT_ONCE: Final = 16
 """So many questions to a provider at the same time."""
-LOOK_FIRST_SECONDS: Final = 60.0
-LOOK_MOST_SECONDS: Final = 3_600.0
+PAUSES_SECONDS: Final = {"look": (60.0, 3_600.0), "last": (30.0, 60.0)}
+"""Between two looks at a payment: the first, and the longest. A hold that was extended ends again."""
 
 
 async def payments(doing: Doing) -> int:
     """How many payments were canceled, ended or settled."""
-    done = await _cancel(doing)
+    done = await _each(doing, ending.almost_over, partial(_look, "last"))
+    done += await _cancel(doing)
     await ending.forget_unmade(doing.connection)
     done += await _each(doing, ending.to_end, _end)
-    return done + await _each(doing, ending.unheard, _look)
+    return done + await _each(doing, ending.unheard, partial(_look, "look"))
 
 
 async def _cancel(doing: Doing) -> int:
@@ -73,10 +76,11 @@ async def _end(doing: Doing, provider: Provider, intent: Intent, writing: asynci
     return True
 
 
-async def _look(doing: Doing, provider: Provider, intent: Intent, writing: asyncio.Lock) -> bool:
-    pauses = {"first_seconds": LOOK_FIRST_SECONDS, "most_seconds": LOOK_MOST_SECONDS}
+async def _look(what: str, doing: Doing, provider: Provider, intent: Intent, writing: asyncio.Lock) -> bool:
+    first, most = PAUSES_SECONDS[what]
     async with writing:
-        if not await ending.may_try(doing.connection, [intent.payment], "look", **pauses):
+        pauses = {"first_seconds": first, "most_seconds": most}
+        if not await ending.may_try(doing.connection, [intent.payment], what, **pauses):
             return False
     told = await provider.look(intent.intent)
     if told is None:

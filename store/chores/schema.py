@@ -51,7 +51,7 @@ payment_try = Table(
     Column("what", Text, primary_key=True),
     Column("tries", SmallInteger, nullable=False, server_default="1"),
     timestamp("next_at"),
-    CheckConstraint(one_of("what", "look", "ask"), name="payment_try_what"),
+    CheckConstraint(one_of("what", "look", "last", "ask"), name="payment_try_what"),
     comment="how often a provider was asked about a payment, or the stream for its seats, and when next",
 )
 

@@ -24,6 +24,9 @@ MOST: Final = 500
 """Most payments one statement gives or changes."""
 LOOK_AFTER_SECONDS: Final = 60
 """A payment that nobody told us about for so long is looked up at the provider."""
+LAST_LOOK_SECONDS: Final = 20
+"""So long before its hold ends it is looked up once more: money that came in time gets its seats, whatever
+became of the notice."""
 UNMADE_SECONDS: Final = 600
 """A canceled payment whose intent nobody has named by then has none that anybody could pay."""
 
@@ -65,6 +68,18 @@ SELECT payment.id, provider, intent FROM payment
   LEFT JOIN payment_try ON payment_id = payment.id AND what = 'look'
  WHERE {_IS_OPEN} AND NOT intent_ended AND intent IS NOT NULL AND payment.id > %(after)s
    AND coalesce(next_at, created_at + interval '{LOOK_AFTER_SECONDS} seconds') <= clock_timestamp()
+ ORDER BY payment.id LIMIT %(limit)s
+"""
+
+ALMOST_OVER: Final = f"""
+-- Open, and their holds end in a moment.
+SELECT payment.id, provider, intent FROM payment
+  JOIN hold ON hold.event_id = payment.event_id AND hold.hold_id = payment.hold_id
+  LEFT JOIN payment_try ON payment_id = payment.id AND what = 'last'
+ WHERE {_IS_OPEN} AND NOT intent_ended AND intent IS NOT NULL AND payment.id > %(after)s
+   AND hold.state = 'active'
+   AND hold.expires_at <= clock_timestamp() + interval '{LAST_LOOK_SECONDS} seconds'
+   AND coalesce(next_at, '-infinity') <= clock_timestamp()
  ORDER BY payment.id LIMIT %(limit)s
 """
 
@@ -123,12 +138,17 @@ async def unheard(connection: Conn, after: int, limit: int) -> list[Intent]:
     return await _intents(connection, UNHEARD, after, limit)
 
 
+async def almost_over(connection: Conn, after: int, limit: int) -> list[Intent]:
+    """Open payments whose holds end in a moment, and that were not looked up for that yet."""
+    return await _intents(connection, ALMOST_OVER, after, limit)
+
+
 async def may_try(
     connection: Conn, payments: Sequence[int], what: str, *, first_seconds: float, most_seconds: float
 ) -> set[int]:
     """Those of the payments that may be asked about now; not again for a pause that doubles each time.
 
-    `what` is look (at the provider) or ask (in the stream).
+    `what` is look (at the provider), last (the same, before its hold ends) or ask (in the stream).
     """
     values = {"payments": list(payments), "what": what, "first": first_seconds, "most": most_seconds}
     rows = await (await connection.execute(TRY, values)).fetchall()

@@ -52,7 +52,7 @@ def upgrade() -> None:
         sa.Column("tries", sa.SmallInteger(), server_default="1", nullable=False),
         _moment("next_at"),
         sa.PrimaryKeyConstraint("payment_id", "what"),
-        sa.CheckConstraint("what IN ('look', 'ask')", name="payment_try_what"),
+        sa.CheckConstraint("what IN ('look', 'last', 'ask')", name="payment_try_what"),
         comment="how often a provider was asked about a payment, or the stream for its seats, and when next",
     )
     op.create_table(

@@ -127,6 +127,20 @@ PAID: list[Mutant] = [
         "coalesce(next_at, created_at) <= clock_timestamp()",
         f"{PAYMENTS}::test_a_payment_whose_notice_was_lost_is_looked_up_and_buys_its_seats",
     ),
+    payments(
+        Kind.EXPIRY,
+        "money that came in time is looked for before its hold ends",
+        '    done = await _each(doing, ending.almost_over, partial(_look, "last"))\n',
+        "    done = 0\n",
+        f"{PAYMENTS}::test_money_that_came_in_time_gets_its_seats_before_the_hold_ends",
+    ),
+    ending(
+        Kind.CLOCK,
+        "only payments whose holds end in a moment are looked up for that",
+        "   AND hold.expires_at <= clock_timestamp() + interval '{LAST_LOOK_SECONDS} seconds'\n",
+        "",
+        f"{PAYMENTS}::test_a_hold_that_ends_is_looked_up_once_for_that",
+    ),
     ending(
         Kind.BOUND,
         "the provider is asked about a payment at growing pauses",

@@ -166,6 +166,29 @@ def test_an_open_payment_is_looked_up_at_growing_pauses(conn, event, provider, d
     assert conn.execute(pause).fetchall() == [(2, True)]
 
 
+def test_money_that_came_in_time_gets_its_seats_before_the_hold_ends(conn, event, provider, database_url):
+    hold(conn, event, seconds=ending.LAST_LOOK_SECONDS - 5)
+    payment = begun(conn, event)
+    provider.takes_money(payment)
+    doing(database_url, payments, provider)
+    assert (read(conn, payment).state, read(conn, payment).order_id) == (PaymentState.SUCCEEDED, HOLD)
+    assert money_is_answered_for(conn)
+
+
+def test_a_hold_that_ends_is_looked_up_once_for_that(conn, event, provider, database_url):
+    hold(conn, event, seconds=ending.LAST_LOOK_SECONDS + 60)
+    payment = begun(conn, event)
+    doing(database_url, payments, provider)
+    assert provider.looked == []
+    conn.execute("UPDATE hold SET expires_at = clock_timestamp() + interval '15 seconds'")
+    for _ in range(2):
+        doing(database_url, payments, provider)
+    assert provider.looked == [payment.intent]
+    conn.execute("UPDATE payment_try SET next_at = clock_timestamp()")  # it was extended and ends again
+    doing(database_url, payments, provider)
+    assert provider.looked == [payment.intent] * 2
+
+
 def test_a_notice_that_comes_after_all_changes_nothing_more(conn, event, provider, database_url):
     hold(conn, event)
     payment = begun(conn, event)
