@@ -48,6 +48,11 @@ QUANTITY_MAX: Final = 1_000
 
 LOCK_EVENT: Final = "SELECT 1 FROM event WHERE id = %(event)s FOR NO KEY UPDATE"
 
+IS_CALLED_OFF: Final = """
+-- Who calls an event off locks its row, too: nothing is sold afterwards.
+SELECT 1 FROM called_off WHERE event_id = %(event)s
+"""
+
 FIND_SALE: Final = """
 -- Along the key, through operators' sales only.
 SELECT hold_id FROM hold
@@ -178,7 +183,8 @@ def sell(
 
     `told`: what the outbox tells of it besides. A caller's transaction, where there is one, has all of it.
     Raises `BadRequest`, `NotFound` for what the plan does not have, `Conflicted` (seats_not_free,
-    places_not_free) when somebody has one of them, `Unavailable` when it is locked for too long.
+    places_not_free) when somebody has one of them, (event_called_off), `Unavailable` when it is locked for
+    too long.
     """
     _check_sale(buyer, kind, reference)
     wanted = numbers(plan, seats, areas)
@@ -194,6 +200,8 @@ def sell(
 
     def attempt() -> Order:
         conn.execute(LOCK_EVENT, values)
+        if conn.execute(IS_CALLED_OFF, values).fetchone() is not None:
+            raise Conflicted("event_called_off", "The event is canceled or moved. Nothing is sold any more.")
         standing = conn.execute(FIND_SALE, values).fetchone()
         if standing is not None:
             return _order(conn, event_id, plan, standing[0], HoldState.PAID, buyer, kind)
