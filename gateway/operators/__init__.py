@@ -4,12 +4,13 @@ stand.
 
 from fastapi import APIRouter
 
-from gateway.operators import routes, sales, seats, tours
+from gateway.operators import money, routes, sales, seats, tours
 
 router = APIRouter()
 router.include_router(routes.router)
 router.include_router(seats.router)
 router.include_router(sales.router)
 router.include_router(tours.router)
+router.include_router(money.router)
 
 __all__ = ["router"]

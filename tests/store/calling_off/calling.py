@@ -6,19 +6,30 @@ from typing import Any
 
 import psycopg
 
-from store import audit, sales
+from store import audit, events, sales
 from store.calling_off import steps
 from store.invariant import mismatches, read_capacity
 from store.payments import invariant
 from store.payments.settlement import settlement
-from store.words import HoldKind
-from tests.store.payments.paying import begun, money_is_answered_for, notice, told
+from store.venues.rows import save_venue
+from store.words import EventState, HoldKind
+from tests.store.payments.paying import TERMS, begun, money_is_answered_for, notice, told
 from tests.store.test_holds import HOLD, PLAN, hold
 
 SAID = audit.said("Olga", "the singer is ill")
 GUID = [seat.guid for seat in PLAN.seats]
 FLOOR = PLAN.areas[0].guid
 FREE, RUNS = 2 << 16, 3 << 16
+
+
+def paid_event(conn: psycopg.Connection[Any]) -> int:
+    """An open event whose holds are bought with money."""
+    event = events.create_event(conn, "gig", "The gig", save_venue(conn, "arena", PLAN), PLAN)
+    events.set_state(conn, "gig", EventState.OPEN)
+    conn.execute("UPDATE event SET payment = 'required'")
+    conn.execute("INSERT INTO event_price VALUES (%s, %s, 0, %s, true)",
+                 (event, TERMS.fee_minor, TERMS.tax_basis_points))  # fmt: skip
+    return event
 
 
 def sold(conn: psycopg.Connection[Any], event: int) -> Any:
