@@ -200,11 +200,11 @@ def sell(
 
     def attempt() -> Order:
         conn.execute(LOCK_EVENT, values)
-        if conn.execute(IS_CALLED_OFF, values).fetchone() is not None:
-            raise Conflicted("event_called_off", "The event is canceled or moved. Nothing is sold any more.")
         standing = conn.execute(FIND_SALE, values).fetchone()
         if standing is not None:
             return _order(conn, event_id, plan, standing[0], HoldState.PAID, buyer, kind)
+        if conn.execute(IS_CALLED_OFF, values).fetchone() is not None:
+            raise Conflicted("event_called_off", "The event is canceled or moved. Nothing is sold any more.")
         if wanted.areas:
             conn.execute(blocks.LOCK_CURSOR, values)
         on_sale = _on_sale(conn, plan, wanted, values)

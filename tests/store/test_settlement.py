@@ -103,6 +103,11 @@ def test_each_payment_and_each_order_without_one_is_a_line_that_says_nobodys_nam
     assert not {"ann", "eve", "bob"} & {value for row in rows for value in row.values()}
 
 
+A_CENT_LESS = """
+ALTER TABLE payment DROP CONSTRAINT payment_all_refunded;
+UPDATE refund SET amount_minor = amount_minor - 1 WHERE payment_id = 2;
+UPDATE payment SET refund_due_minor = refund_due_minor - 1 WHERE id = 2
+"""
 WRONG = {
     "a cent too much came in": ("UPDATE payment SET amount_minor = amount_minor + 1 WHERE id = 1", "lines"),
     "a fee that is not its lines'": ("UPDATE payment SET fee_minor = fee_minor + 1 WHERE id = 1", "lines"),
@@ -126,6 +131,14 @@ WRONG = {
     "a seat in an order that nobody paid for": (
         f"INSERT INTO hold_seat VALUES (1, 50, {HOLD}); UPDATE hold SET quantity = 3 WHERE hold_id = {HOLD}",
         "not all of them paid for",
+    ),
+    "money that asks for its seats again and goes back": (
+        "UPDATE payment SET state = 'late' WHERE id = 2",
+        "it asks for its seats again with 0 of",
+    ),
+    "money back that is in no refund": (
+        A_CENT_LESS,
+        "and 1 is not in a refund",
     ),
     "money back, and the order stands": (
         f"UPDATE payment SET order_id = {HOLD} WHERE id = 2",

@@ -193,6 +193,18 @@ def test_an_order_whose_rows_contradict_each_other_is_left_and_the_others_go_bac
     assert read(conn, "gig").done_at is not None
 
 
+@pytest.mark.parametrize("undone", ["_end_holds", "_end_waiting", "_end_orders"])
+def test_it_is_done_when_nothing_is_left_and_no_sooner(conn, event, monkeypatch, undone):
+    sold(conn, event)
+    cancel(conn, "gig", SAID)
+    monkeypatch.setattr(steps, undone, lambda *_: 0)
+    to_the_end(conn)
+    assert read(conn, "gig").done_at is None
+    monkeypatch.undo()
+    to_the_end(conn)
+    assert read(conn, "gig").done_at is not None
+
+
 def test_an_event_that_goes_on_is_not_called_off(conn, event):
     with pytest.raises(NotFound, match="neither canceled nor moved"):
         read(conn, "gig")
