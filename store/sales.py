@@ -238,15 +238,14 @@ def take_back(
     quantity: int | None = None,
     block: bool = False,
     reason: str = "taken_back",
-    moved: Mapping[str, object] | None = None,
+    told: Mapping[str, object] | None = None,
 ) -> Order:
     """Take an order back: all of it, or the seats and places named; they are free, or off sale with `block`.
 
     `quantity` is how many seats and places the order has, as the caller knows it; needed where places are
     named: a call that is repeated finds fewer and takes nothing. What was paid for it goes back to the buyer.
-    An order that was taken back whole is answered as it is. `reason` is the refund's; `moved`, where the
-    order goes to another event with its payment: told in the outbox, and nothing is owed. A caller's
-    transaction, where there is one, has all of it. Raises `BadRequest`, `NotFound`
+    An order that was taken back whole is answered as it is. `reason` is the refund's; `told`: what
+    the outbox tells of it besides. A caller's transaction, where there is one, has all of it. Raises `BadRequest`, `NotFound`
     (hold_not_found), `Conflicted` (not_an_order, not_in_order, order_changed), `Unavailable`.
     """
     wanted = numbers(plan, seats, areas or {}) if seats or areas else None
@@ -278,16 +277,11 @@ def take_back(
         body = Returned(buyer, counted, block, tuple(taken.seats), tuple(taken.areas))
         _tell(conn, event_id, FactKind.RETURNED, hold_id, body)
         what = {"seats": taken.seats, "areas": dict(taken.areas), "whole": whole}
-        owed = 0 if moved else refunds.owe_for_order(conn, event_id, hold_id, reason, **what)
-        told = {
-            "order": str(hold_id),
-            "buyer": buyer,
-            "kind": kind,
-            "seats": taken.seats,
-            "areas": taken.areas,
-        }
+        owed = refunds.owe_for_order(conn, event_id, hold_id, reason, **what)
+        order: dict[str, object] = {"order": str(hold_id), "buyer": buyer, "kind": kind}
+        order |= {"seats": taken.seats, "areas": taken.areas, "refund_minor": owed}
         became = Told.ORDER_REFUNDED if whole else Told.ORDER_CHANGED
-        outbox.write(conn, event_id, became, told | {"refund_minor": owed} | dict(moved or {}))
+        outbox.write(conn, event_id, became, order | dict(told or {}))
         change = {"change": "return", "hold": str(hold_id), "buyer": buyer, "blocked": block}
         audit.write(conn, event_id, said, change | named(plan, taken.seats, taken.areas))
         after = HoldState.REFUNDED if whole else HoldState.PAID

@@ -136,7 +136,7 @@ def rebook(
     _move(conn, values, by, has, payment, int(made.hold))
     left, lines = (0, ()) if payment is None else (payment.left_minor, _standing(payment.charge.lines, has))
     moved = {"moved_to": {"event": to.slug, "order": made.hold}, "moved_minor": left, "lines": lines}
-    return sales.take_back(conn, event.id, event.plan, order_id, said, moved=moved), made
+    return sales.take_back(conn, event.id, event.plan, order_id, said, told=moved), made
 
 
 def _payment(conn: Conn, values: Mapping[str, Any]) -> _Payment | None:

@@ -140,7 +140,7 @@ def test_an_order_taken_back_that_is_read_before_the_order_counts_the_same(conn,
     assert {no for no, one in found.revenue.items() if one.gross_minor != one.refunded_minor} == set()
 
 
-def test_of_two_who_count_the_same_rows_one_does(conn, event, monkeypatch):
+def test_who_counted_less_does_not_put_it_over_what_somebody_else_counted(conn, event, monkeypatch):
     sell_some(conn, event)
     step(conn, event, PLAN)  # makes the row
     next_step = project._next
@@ -148,12 +148,14 @@ def test_of_two_who_count_the_same_rows_one_does(conn, event, monkeypatch):
     def meanwhile(own, *what):
         found = next_step(own, *what)
         monkeypatch.undo()
-        all_of(conn, event)  # somebody else counts all of it first
+        sales.sell(conn, event, PLAN, GUID[30:31], {}, "bob", HoldKind.COMPLIMENTARY, WHO)
+        all_of(conn, event)  # somebody else counts all of it first, and more
         return found
 
     monkeypatch.setattr(project, "_next", meanwhile)
     with psycopg.connect(url_of(conn), autocommit=True) as other:
         step(other, event, PLAN)
+    assert counted(conn, event).orders.by_hand == 2
     assert all_of(conn, event) == rebuild(conn, event, PLAN)
 
 

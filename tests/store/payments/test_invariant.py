@@ -52,7 +52,14 @@ WRONG = {
         "DELETE FROM payment WHERE id = 1",
         {("order", HOLD)},
     ),
-    "money that is to go back in no refund": ("DELETE FROM refund WHERE payment_id = 2", {("payment", 2)}),
+    "money that is owed in no refund": (
+        "DELETE FROM refund WHERE payment_id = 1 AND state = 'due'",
+        {("payment", 1)},
+    ),
+    "money that was given back in no refund": (
+        "DELETE FROM refund WHERE payment_id = 1 AND state = 'refunded'",
+        {("payment", 1)},
+    ),
     "a refund given that its payment does not know of": (
         "UPDATE refund SET state = 'refunded', refunded_at = now() WHERE payment_id = 2",
         {("payment", 2)},
