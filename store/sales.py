@@ -244,9 +244,9 @@ def take_back(
 
     `quantity` is how many seats and places the order has, as the caller knows it; needed where places are
     named: a call that is repeated finds fewer and takes nothing. What was paid for it goes back to the buyer.
-    An order that was taken back whole is answered as it is. `reason` is the refund's; `told`: what
-    the outbox tells of it besides. A caller's transaction, where there is one, has all of it. Raises `BadRequest`, `NotFound`
-    (hold_not_found), `Conflicted` (not_an_order, not_in_order, order_changed), `Unavailable`.
+    An order that was taken back whole is answered as it is. `reason` is the refund's; `told`: what the outbox
+    tells of it besides. A caller's transaction, where there is one, has all of it. Raises `BadRequest`,
+    `NotFound` (hold_not_found), `Conflicted` (not_an_order, not_in_order, order_changed), `Unavailable`.
     """
     wanted = numbers(plan, seats, areas or {}) if seats or areas else None
     if wanted is not None and wanted.areas and quantity is None:
