@@ -5,19 +5,22 @@ from __future__ import annotations
 import csv
 import io
 
+import msgspec
 import psycopg
 import pytest
 
 from store import holds, sales
 from store.payments import settlement_csv
+from store.payments.begin import Prices
 from store.payments.settlement import Counted, Entry, settlement
+from store.plan import encode
 from store.words import HoldKind
 from tests.store import test_holds
 from tests.store.calling_off.calling import FLOOR, GUID, SAID, paid_event
 from tests.store.payments import test_settle
 from tests.store.payments.paying import TERMS, begun, notice, told
 from tests.store.payments.test_refunds import give_all, late_payment
-from tests.store.test_holds import HOLD, PLAN, change, hold
+from tests.store.test_holds import HOLD, NUMBERS, PLAN, change, hold
 
 conn, free_event, event = test_holds.conn, test_holds.event, test_settle.event
 LATE, UNPAID, FREE = 2 << 16, 3 << 16, 4 << 16
@@ -68,6 +71,33 @@ def test_all_of_a_sale_adds_up_and_stands_in_its_place(conn, event):
     assert sum(one.net_minor for one in found.categories) == found.standing_minor
     assert sum(one.gross_minor for one in found.categories) == found.money_in_minor
     assert sum(one.places for one in found.categories) == 2
+
+
+def test_the_example_of_the_documentation_is_true(conn, event):
+    """docs/settlement.md: Ann gives one of three back, Bob's is owed, Eve is too late."""
+    plan = msgspec.structs.replace(
+        PLAN,
+        categories=tuple([msgspec.structs.replace(one, price_minor=5_000) for one in PLAN.categories]),
+    )
+    conn.execute("UPDATE venue SET plan = %s", (encode(plan).decode(),))
+    prices = Prices(plan, "", TERMS, NUMBERS)
+    buyers = [(HOLD, "ann", (1, 2, 3)), (LATE, "eve", (5,)), (FREE, "bob", (4,))]
+    for hold_id, buyer, seats in buyers:
+        hold(conn, event, hold_id=hold_id, buyer=buyer, seats=seats, places=0)
+        payment = begun(conn, event, hold_id, buyer, prices)
+        if buyer == "eve":
+            conn.execute(EXPIRED, (LATE,))
+        told(conn, notice(payment, provider_fee_minor=30))
+        if buyer == "ann":
+            sales.take_back(conn, event, plan, HOLD, SAID, seats=[GUID[1]])
+            give_all(conn)
+    sales.take_back(conn, event, plan, FREE, SAID)
+    found = settlement(conn, "gig")
+    assert found.balances
+    assert (found.money_in_minor, found.refunded_minor, found.refund_due_minor) == (25_750, 5_150, 10_300)
+    assert (found.standing_minor, found.fee_minor, found.tax_minor) == (10_300, 300, 1_644)
+    assert (found.provider_fee_minor, found.payout_minor) == (90, 10_210)
+    assert sum(one.returned_minor for one in found.categories) == 15_450
 
 
 def test_money_that_asks_for_its_seats_again_is_open_and_no_order(conn, event):
