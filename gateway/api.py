@@ -112,6 +112,13 @@ async def show_prices(request: Request, event: Slug) -> Response:
     return json_response(prices, headers={"Cache-Control": "no-store"})
 
 
+@router.get("/events/{event}/figures")
+async def show_figures(request: Request, event: Slug) -> Response:
+    """How much is sold and what was just booked, with its age. It decides nothing."""
+    figures = await (await _runtime(request).events.get(event)).figures.now()
+    return json_response(figures, headers={"Cache-Control": "no-store"})
+
+
 class Watched:
     """The waiter of one GET: the decision's frame."""
 

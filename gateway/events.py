@@ -20,6 +20,7 @@ from gateway.buyers.reask import Reask
 from gateway.buyers.recall import DATABASE_AWAY, Recall
 from gateway.compared import Compared
 from gateway.ending import end
+from gateway.figures import ShownFigures
 from gateway.follow import Follower
 from gateway.gate import Refusal, Seats, Taken
 from gateway.holders import MOVED, Holders
@@ -70,6 +71,7 @@ class EventRuntime:
         self.clients: set[Client] = set()
         self.holders = Holders(parts.pool, parts.redis, row.id, row.slug, parts.gateway_id)
         self.waiters = Waiters(parts.pool, row.id)
+        self.figures = ShownFigures(parts.pool, row.id)
         self.following = False
         self.gated = 0
         """Requests the fast gate refused."""

@@ -23,9 +23,12 @@ from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
 from gateway.waiters import WaitingList
 from store.audit import Audit
+from store.calling_off.state import CalledOff
 from store.event_prices import EventPrices, ShownPrices
 from store.events import Event
+from store.figures.read import EventFigures, PublicFigures
 from store.overview import Overview
+from store.payments.settlement import Settlement
 from store.payments.shown import ShownPayment
 from store.plan import Plan
 from store.prices import PriceTerms
@@ -218,6 +221,9 @@ CALLS: dict[tuple[str, str], Call] = {
         {200: ("What each category costs.", ShownPrices)}, (400, 404, 503)
     ),
     ("get", "/v1/events/{event}/seats"): Call({200: ("The seat map.", SeatMap)}, (400, 404, 503)),
+    ("get", "/v1/events/{event}/figures"): Call(
+        {200: ("How much is sold, and what was just booked.", PublicFigures)}, (400, 404, 503)
+    ),
     ("post", "/v1/events/{event}/requests"): Call(
         {
             200: ("The decision, where the client prefers to wait for it (`Prefer`).", Decision),
@@ -302,6 +308,26 @@ CALLS: dict[tuple[str, str], Call] = {
     ("put", "/v1/operator/events/{event}/prices"): Call(
         {200: ("What each category costs now.", EventPrices)}, (400, 404, 409, 413, 503), "operator"
     ),
+    ("get", "/v1/operator/events/{event}/figures"): Call(
+        {200: ("What the sale has come to, with its age.", EventFigures)}, (404, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/settlement"): Call(
+        {200: ("What came in, what it is for, what goes back.", Settlement)}, (404, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/settlement.csv"): Call(
+        {200: ("The same, a line for each payment and order.", None)}, (404, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/calling-off"): Call(
+        {200: ("How far it is.", CalledOff)}, (404, 503), "operator"
+    ),
+    **{
+        ("post", f"/v1/operator/events/{{event}}/{word}"): Call(
+            {200: ("It has begun, or goes on: how far it is.", CalledOff)},
+            (400, 404, 409, 413, 503),
+            "operator",
+        )
+        for word in ("cancel", "move")
+    },
     **{
         ("post", f"/v1/operator/events/{{event}}/{word}"): Call(
             {200: ("What was changed, as it is kept.", Audit)}, (400, 404, 409, 413, 503), "operator"

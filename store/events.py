@@ -20,7 +20,7 @@ from psycopg.rows import kwargs_row, tuple_row
 from psycopg.types.json import Jsonb
 
 from store.errors import Conflicted, NotFound, Unavailable
-from store.lost_time import INSERT_FACT, give_pause_back
+from store.lost_time import INSERT_FACT, LOCK_CURSOR, give_pause_back
 from store.plan import Plan
 from store.terms import DECIDED_BY, TERMS, Terms, check, check_limits, check_terms, terms_in
 from store.venues.rows import load_plan
@@ -188,6 +188,22 @@ def set_state(
         conn.execute(_SET_STATE, {"to": to.value, "event": event.id})
         _tell_allocator(conn, event.id, holds_extended_us=extended_us)
         return get_event(conn, slug)
+
+
+def close_for_good(conn: Conn, slug: str) -> Event:
+    """Close an event whatever state it is in, in the caller's transaction; a closed one stays as it is.
+
+    The event's row and its cursor are locked until that commits: what batches hold is held by then, and
+    the next one knows that nothing is sold any more. Raises `NotFound`.
+    """
+    event = _locked(conn, slug)
+    conn.execute(LOCK_CURSOR, (event.id,))
+    if event.state is EventState.CLOSED:
+        return event
+    extended_us = give_pause_back(conn, event.id) if event.state is EventState.PAUSED else 0
+    conn.execute(_SET_STATE, {"to": EventState.CLOSED.value, "event": event.id})
+    _tell_allocator(conn, event.id, holds_extended_us=extended_us)
+    return get_event(conn, slug)
 
 
 def open_when_due(conn: Conn, event_id: int) -> int | None:

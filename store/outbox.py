@@ -63,7 +63,10 @@ class Told(StrEnum):
     """Money went back: {payment, refund, buyer, amount_minor, currency, reason, order}."""
     TICKET_TRANSFERRED = "ticket.transferred"
     EVENT_CANCELED = "event.canceled"
+    """{event, why}; `order.refunded` of each order follows."""
     EVENT_MOVED = "event.moved"
+    """{event, to, why}; of each order `order.refunded` follows: with `moved_to` {event, order}, `moved_minor`
+    and `lines` where it is one of that event now, whose `order.paid` has `moved_from`."""
 
 
 class Row(NamedTuple):

@@ -50,6 +50,11 @@ QUANTITY_MAX: Final = 1_000
 
 LOCK_EVENT: Final = "SELECT 1 FROM event WHERE id = %(event)s FOR NO KEY UPDATE"
 
+IS_CALLED_OFF: Final = """
+-- Who calls an event off locks its row, too: nothing is sold afterwards.
+SELECT 1 FROM called_off WHERE event_id = %(event)s
+"""
+
 FIND_SALE: Final = """
 -- Along the key, through operators' sales only.
 SELECT hold_id FROM hold
@@ -192,7 +197,8 @@ def sell(
 
     `told`: what the outbox tells of it besides. A caller's transaction, where there is one, has all of it.
     Raises `BadRequest`, `NotFound` for what the plan does not have, `Conflicted` (seats_not_free,
-    places_not_free) when somebody has one of them, `Unavailable` when it is locked for too long.
+    places_not_free) when somebody has one of them, (event_called_off), `Unavailable` when it is locked for
+    too long.
     """
     _check_sale(buyer, kind, reference)
     wanted = numbers(plan, seats, areas)
@@ -211,6 +217,8 @@ def sell(
         standing = conn.execute(FIND_SALE, values).fetchone()
         if standing is not None:
             return _order(conn, event_id, plan, standing[0], HoldState.PAID, buyer, kind)
+        if conn.execute(IS_CALLED_OFF, values).fetchone() is not None:
+            raise Conflicted("event_called_off", "The event is canceled or moved. Nothing is sold any more.")
         if wanted.areas:
             conn.execute(blocks.LOCK_CURSOR, values)
         on_sale = _on_sale(conn, plan, wanted, values)
@@ -244,16 +252,15 @@ def take_back(
     quantity: int | None = None,
     block: bool = False,
     reason: str = "taken_back",
-    moved: Mapping[str, object] | None = None,
+    told: Mapping[str, object] | None = None,
 ) -> Order:
     """Take an order back: all of it, or the seats and places named; they are free, or off sale with `block`.
 
     `quantity` is how many seats and places the order has, as the caller knows it; needed where places are
     named: a call that is repeated finds fewer and takes nothing. What was paid for it goes back to the buyer.
-    An order that was taken back whole is answered as it is. `reason` is the refund's; `moved`, where the
-    order goes to another event with its payment: told in the outbox, and nothing is owed. A caller's
-    transaction, where there is one, has all of it. Raises `BadRequest`, `NotFound`
-    (hold_not_found), `Conflicted` (not_an_order, not_in_order, order_changed), `Unavailable`.
+    An order that was taken back whole is answered as it is. `reason` is the refund's; `told`: what the outbox
+    tells of it besides. A caller's transaction, where there is one, has all of it. Raises `BadRequest`,
+    `NotFound` (hold_not_found), `Conflicted` (not_an_order, not_in_order, order_changed), `Unavailable`.
     """
     wanted = numbers(plan, seats, areas or {}) if seats or areas else None
     if wanted is not None and wanted.areas and quantity is None:
@@ -277,7 +284,7 @@ def take_back(
         taken = lock_contents(conn, plan, values, has, wanted)
         order = Locked(hold_id, has, buyer, kind)
         who = said.who
-        after = give_back(conn, event_id, order, taken, who=who, reason=reason, block=block, moved=moved)
+        after = give_back(conn, event_id, order, taken, who=who, reason=reason, block=block, told=told)
         change = {"change": "return", "hold": str(hold_id), "buyer": buyer, "blocked": block}
         audit.write(conn, event_id, said, change | named(plan, taken.seats, taken.areas))
         return _order(conn, event_id, plan, hold_id, after, buyer, kind)
@@ -295,12 +302,12 @@ def give_back(
     reason: str,
     block: bool = False,
     places: Sequence[Item] | None = None,
-    moved: Mapping[str, object] | None = None,
+    told: Mapping[str, object] | None = None,
 ) -> HoldState:
     """Take what is locked from an order, for whoever may: history, fact, refund, outbox row. Its state then.
 
     The cursor is locked as well. `places` says which standing places go, where it matters; `block`: they stay
-    off sale; `moved`: as of `take_back`.
+    off sale; `told`: as of `take_back`.
     """
     values: dict[str, Any] = {"event": event_id, "hold": order.hold_id, "who": who}
     values["becomes"] = (SeatState.BLOCKED if block else SeatState.AVAILABLE).value
@@ -315,11 +322,11 @@ def give_back(
         went = {area: (taken.had[area], count) for area, count in taken.areas}
         mark_gone(conn, event_id, order.hold_id, taken.seats, went, places)
     what: dict[str, Any] = {"seats": taken.seats, "areas": dict(taken.areas), "whole": whole}
-    owed = 0 if moved else refunds.owe_for_order(conn, event_id, order.hold_id, reason, **what)
-    told: dict[str, object] = {"order": str(order.hold_id), "buyer": order.buyer, "kind": order.kind}
-    told |= {"seats": taken.seats, "areas": taken.areas, "refund_minor": owed}
+    owed = refunds.owe_for_order(conn, event_id, order.hold_id, reason, **what)
+    tells: dict[str, object] = {"order": str(order.hold_id), "buyer": order.buyer, "kind": order.kind}
+    tells |= {"seats": taken.seats, "areas": taken.areas, "refund_minor": owed}
     became = Told.ORDER_REFUNDED if whole else Told.ORDER_CHANGED
-    outbox.write(conn, event_id, became, told | dict(moved or {}))
+    outbox.write(conn, event_id, became, tells | dict(told or {}))
     return HoldState.REFUNDED if whole else HoldState.PAID
 
 

@@ -4,7 +4,7 @@ stand; see how chores do.
 
 from fastapi import APIRouter
 
-from gateway.operators import chores, routes, sales, seats, tours
+from gateway.operators import chores, money, routes, sales, seats, tours
 
 router = APIRouter()
 router.include_router(routes.router)
@@ -12,5 +12,6 @@ router.include_router(seats.router)
 router.include_router(sales.router)
 router.include_router(tours.router)
 router.include_router(chores.router)
+router.include_router(money.router)
 
 __all__ = ["router"]

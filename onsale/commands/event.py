@@ -12,6 +12,8 @@ from typing import Annotated
 import msgspec
 import typer
 
+from onsale.commands import event_money as money
+from onsale.commands import event_off as off
 from onsale.commands import event_sales as sales
 from onsale.commands import event_seats as seats
 from onsale.commands import event_view as view
@@ -27,7 +29,8 @@ app = typer.Typer(
     no_args_is_help=True,
     help=(
         "Events: create, set, open, pause, resume, close, show, waiting, list; prices; "
-        "their seats: block, unblock, release-hold, sell, return, recategorise."
+        "their seats: block, unblock, release-hold, sell, return, recategorise; "
+        "their money: figures, settlement; and cancel, move."
     ),
 )
 
@@ -277,3 +280,7 @@ app.command("return")(sales.take_back)
 app.command("recategorise")(sales.recategorise)
 app.command("prices")(sales.prices)
 app.command("audit")(seats.read_audit)
+app.command("figures")(money.figures)
+app.command("settlement")(money.settle)
+app.command("cancel")(off.cancel)
+app.command("move")(off.move)

@@ -68,6 +68,8 @@ def what_of(row: Audit) -> str:
         return f"prices: {_terms(PriceTerms(**{name: what[name] for name in PriceTerms.__struct_fields__}))}"
     if "tour" in what:
         return f"{what['change']} {what['tour']}"
+    if what["change"] in ("cancel", "move"):
+        return f"move its orders to {what['to']}" if "to" in what else "cancel the event"
     told = f"{what['change']} {_named(what['seats'], what['areas'])}"
     if what["change"] == "recategorise":
         return f"{told}: {what['category']} now"

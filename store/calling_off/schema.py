@@ -35,6 +35,7 @@ rebooked = Table(
     Column("to_order_id", BigInteger, nullable=False),
     Column("payment_id", BigInteger, nullable=True, comment="it went with the order; null: nobody paid"),
     Column("amount_minor", BigInteger, nullable=False, comment="of it, what was not refunded"),
+    Column("areas", JSON, nullable=False, comment="places it has there: (area number, places)"),
     timestamp("at", now=True),
     comment="orders that were moved to another event, once each",
 )

@@ -114,6 +114,10 @@ SELECT batch_no, (extract(epoch FROM batch_time) * 1000000)::bigint FROM ledger_
 """
 
 
+_UNREADABLE = (msgspec.MsgspecError, LookupError, AssertionError)
+"""A row that is not as it must be: its event's figures grow old, and say so; the others go on."""
+
+
 class _At(NamedTuple):
     """How far something is counted."""
 
@@ -205,13 +209,18 @@ def _connect(database_url: str) -> Conn:
 
 
 def _follow(conn: Conn, stop: threading.Event) -> None:
-    kept = Plans()
+    kept, unreadable = Plans(), set[int]()
     while not stop.is_set():
         counted = 0
         for (event_id,) in conn.execute(NEWS).fetchall():
             if stop.is_set():
                 return
-            counted += step(conn, event_id, kept.of(conn, event_id))
+            try:
+                counted += step(conn, event_id, kept.of(conn, event_id))
+            except _UNREADABLE:
+                if event_id not in unreadable:
+                    log.exception("ALERT: figures of event %d stay: a row cannot be counted", event_id)
+                unreadable.add(event_id)
         if not counted:
             stop.wait(LOOK_SECONDS)
 

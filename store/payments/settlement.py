@@ -62,7 +62,7 @@ WITHOUT_PAYMENT: Final = """
 -- Orders that no payment bought, by how they came about.
 SELECT hold_id, kind, quantity, paid_at FROM hold
  WHERE event_id = %(event)s AND state = 'paid' AND NOT EXISTS (
-   SELECT FROM payment WHERE payment.event_id = hold.event_id AND order_id = hold_id)
+   SELECT FROM payment WHERE payment.event_id = hold.event_id AND order_id = hold.hold_id)
  ORDER BY hold_id
 """
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from store import sales
+from store import outbox, sales
+from store.payments import refunds
 from tests.simulation.postgres import ONE, AreaRow, HoldRow, Session
 
 Rows = list[tuple[Any, ...]]
@@ -138,6 +139,7 @@ def _kept_seats(session: Session, values: Mapping[str, Any]) -> Rows:
 SALES = {
     sales.LOCK_EVENT: ("lock event for a sale", _lock_event),
     sales.FIND_SALE: ("find sale", _find_sale),
+    sales.IS_CALLED_OFF: ("is it called off", lambda session, values: []),
     sales.NEXT_SALE: ("number of the sale", _next_sale),
     sales.INSERT_ORDER: ("insert order", _insert_order),
     sales.SELL_SEATS: ("sell blocked seats", _sell_seats),
@@ -151,4 +153,6 @@ SALES = {
     sales.FREE_SOLD: ("free sold seats", _free_sold),
     sales.FREE_SOLD_PLACES: ("free sold places", _free_sold_places),
     sales.KEPT_SEATS: ("seats of an order", _kept_seats),
+    outbox.INSERT: ("tell the world outside", lambda session, values: [()]),
+    refunds.LOCK_OF_ORDER: ("payment of an order", lambda session, values: []),
 }

@@ -99,6 +99,7 @@ def _rebooked() -> None:
             comment="it went with the order; null: nobody paid",
         ),
         sa.Column("amount_minor", sa.BigInteger(), nullable=False, comment="of it, what was not refunded"),
+        sa.Column("areas", sa.JSON(), nullable=False, comment="places it has there: (area number, places)"),
         _moment("at"),
         sa.PrimaryKeyConstraint("event_id", "order_id"),
         comment="orders that were moved to another event, once each",

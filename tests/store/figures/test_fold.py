@@ -192,6 +192,12 @@ def test_rows_in_any_order_and_in_any_groups_come_to_the_same(rows, random, size
     assert reduce(lambda one, other: plus(other, one), groups, NOTHING) == in_order
 
 
+def test_the_minutes_that_are_kept_are_the_last_ones():
+    whole = of(*[paid(number, number * 7 % 1_009 * MINUTE_US) for number in range(1_009)])
+    assert sorted(whole.minutes) == list(range(1_009 - MINUTES_MAX, 1_009))
+    assert [one.at // MINUTE_US for one in whole.booked] == list(range(1_008, 1_008 - BOOKED_MAX, -1))
+
+
 @given(st.lists(st.integers(0, 5_000), max_size=MINUTES_MAX * 2), st.integers(1, 50))
 def test_what_is_forgotten_of_the_past_is_the_same_in_any_groups(minutes, size):
     rows = [paid(number, minute * MINUTE_US) for number, minute in enumerate(minutes)]

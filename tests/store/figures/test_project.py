@@ -125,7 +125,7 @@ def test_an_order_taken_back_is_read_after_the_order(conn, event):
     assert {no for no, one in found.revenue.items() if one.gross_minor != one.refunded_minor} == set()
 
 
-def test_of_two_who_count_the_same_rows_one_does(conn, event, monkeypatch):
+def test_who_counted_less_does_not_put_it_over_what_somebody_else_counted(conn, event, monkeypatch):
     sell_some(conn, event)
     step(conn, event, PLAN)  # makes the row
     next_step = project._next
@@ -133,12 +133,14 @@ def test_of_two_who_count_the_same_rows_one_does(conn, event, monkeypatch):
     def meanwhile(own, *what):
         found = next_step(own, *what)
         monkeypatch.undo()
-        all_of(conn, event)  # somebody else counts all of it first
+        sales.sell(conn, event, PLAN, GUID[30:31], {}, "bob", HoldKind.COMPLIMENTARY, WHO)
+        all_of(conn, event)  # somebody else counts all of it first, and more
         return found
 
     monkeypatch.setattr(project, "_next", meanwhile)
     with psycopg.connect(url_of(conn), autocommit=True) as other:
         step(other, event, PLAN)
+    assert counted(conn, event).orders.by_hand == 2
     assert all_of(conn, event) == rebuild(conn, event, PLAN)
 
 
@@ -193,6 +195,24 @@ def test_it_runs_until_it_is_told_to_stop_and_counts_what_comes_meanwhile(conn, 
         stop.set()
         runner.join(5)
     assert not runner.is_alive()
+
+
+def test_a_row_that_cannot_be_counted_keeps_only_its_own_event(conn, event, caplog):
+    events.create_event(conn, "gig-2", "Two", 1, PLAN)
+    conn.execute("INSERT INTO outbox (event_id, kind, body) VALUES (%s, 'order.paid', '[]')", (event,))
+    sales.sell(conn, 2, PLAN, GUID[:1], {}, "bob", HoldKind.COMPLIMENTARY, WHO)
+    stop = threading.Event()
+    runner = threading.Thread(target=run, args=(url_of(conn), stop))
+    runner.start()
+    waited = threading.Event()
+    while not conn.execute("SELECT 1 FROM figures WHERE event_id = 2 AND xid > 0").fetchall():
+        assert runner.is_alive()
+        waited.wait(0.01)
+    stop.set()
+    runner.join()
+    assert counted(conn, event) == Figures()
+    assert read(conn, "gig").age_ms > 0
+    assert caplog.text.count("ALERT") == 1
 
 
 def test_it_goes_on_when_the_database_was_away(conn, event, monkeypatch):
