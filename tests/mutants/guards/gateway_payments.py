@@ -172,7 +172,7 @@ MUTANTS: list[Mutant] = [
         "late payments that one gateway follows have a bound",
         "        if len(self.followed) < FOLLOWED_MAX:\n",
         "        if len(self.followed) < 2**40:\n",
-        f"{LATE}::test_one_that_nobody_follows_is_pursued_from_outside",
+        "tests/gateway/payments/test_telling.py::test_what_is_told_and_followed_has_a_bound",
     ),
     settle(
         Kind.COUNT,
