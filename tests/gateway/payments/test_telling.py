@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import psycopg
 import pytest
 from standardwebhooks import Webhook
 
-from gateway.payments import following, telling
+from gateway.payments import following, paying, telling
 from gateway.settings import PaymentSettings, SettingNotValid
 from store.payments.settle import Settled
 from store.payments.states import PaymentState
@@ -114,9 +115,52 @@ async def test_what_is_told_and_followed_has_a_bound(engine_urls, event, monkeyp
 async def test_where_nobody_is_paid_no_payment_is_begun(engine_urls, event):
     async with gateway(engine_urls) as served:
         path = f"/v1/events/{EVENT}/holds/65536/payment"
+        before = await payments(engine_urls)
         answer = await served.http("POST", path, headers=bearer())
         assert (answer.status, answer.json()["code"]) == (503, "no_provider")
+        assert await payments(engine_urls) == before
         assert (await served.http("GET", path, headers=bearer())).json()["state"] == "created"
+
+
+@scenario
+async def test_what_costs_nothing_needs_nobody_who_is_paid(engine_urls, event):
+    async with await psycopg.AsyncConnection.connect(engine_urls.database_url, autocommit=True) as conn:
+        await conn.execute(
+            "UPDATE venue SET plan = regexp_replace(plan, '\"price_minor\":[0-9]+', '\"price_minor\":0', 'g')"
+        )
+    async with gateway(engine_urls) as served:
+        path = f"/v1/events/{EVENT}/holds/65536/payment"
+        answer = await served.http("POST", path, headers=bearer())
+        assert (answer.status, answer.json()["state"]) == (200, "succeeded")
+
+
+@scenario
+async def test_a_payment_stays_with_whom_it_was_begun_and_those_who_ask_have_a_bound(
+    engine_urls, event, monkeypatch
+):
+    """The one that is asked for new payments is another by now."""
+    async with await psycopg.AsyncConnection.connect(engine_urls.database_url, autocommit=True) as conn:
+        await conn.execute("DELETE FROM payment")
+    both = replace(PAYMENTS, stripe_key="sk", stripe_webhook_secret="whsec_1")
+    path = f"/v1/events/{EVENT}/holds/65536/payment"
+    for settings in (both, replace(both, provider="stripe", stripe_url="http://127.0.0.1:9")):
+        async with gateway(engine_urls, payments=settings) as served:
+            answer = await served.http("POST", path, headers=bearer())
+            assert (answer.status, answer.json()["code"]) == (503, "provider_away")
+            monkeypatch.setattr(paying, "ASKING_MAX", 0)
+            answer = await served.http("POST", path, headers=bearer())
+            assert (answer.status, answer.json()["code"]) == (503, "provider_busy")
+            monkeypatch.setattr(paying, "ASKING_MAX", 500)
+            served.runtime.payments.providers.pop("stripe")
+            answer = await served.http("POST", path, headers=bearer())
+            assert (answer.status, answer.json()["code"]) == (503, "provider_away")
+            assert served.runtime.payments.asking == 0
+    assert [provider for _, provider in await payments(engine_urls)] == ["simulated"]
+
+
+async def payments(urls):
+    async with await psycopg.AsyncConnection.connect(urls.database_url, autocommit=True) as conn:
+        return await (await conn.execute("SELECT id, provider FROM payment ORDER BY id")).fetchall()
 
 
 @pytest.mark.parametrize(
