@@ -83,6 +83,7 @@ def _of_payments(desk: Desk) -> Iterator[Metric]:
         told.add_metric([provider, answer], count)
     yield told
     yield CounterMetricFamily("onsale_gateway_payments_begun", "Made at a provider.", value=desk.begun)
+    yield GaugeMetricFamily("onsale_gateway_provider_asked", "Calls to begin a payment.", value=desk.asking)
     waiting = desk.settling.queued
     yield GaugeMetricFamily("onsale_gateway_notices_queued", "Notices not yet settled.", value=waiting)
     late = len(desk.following.followed)

@@ -50,7 +50,7 @@ SELECT event.id FROM event LEFT JOIN mail_position AS at ON at.event_id = event.
 
 YET_TO_READ: Final = """
 EXISTS (SELECT 1 FROM event LEFT JOIN mail_position AS at ON at.event_id = event.id
-         WHERE event.id = o.event_id AND (coalesce(at.xid, 0), coalesce(at.id, 0)) < (o.xid, o.id))
+         WHERE event.id = o.event_id AND coalesce(at.number, 0) < o.number)
 """
 """The condition that row `o` of the outbox is not read yet, for whoever forgets rows."""
 

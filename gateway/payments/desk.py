@@ -38,7 +38,8 @@ class Desk:
         self.provider: Provider | None = self.providers.get(settings.payments.provider)
         """Who is asked for new payments."""
         self.public_url = settings.payments.public_url
-        self.begun = 0
+        self.begun = self.asking = 0
+        """Intents that were made, and calls under way to make one."""
         self.telling = Telling(pool, client, events, gateway_id)
         replicas = settings.stream_replicas
         self.following = Following(pool, client, events, self.telling, gateway_id, stream_replicas=replicas)

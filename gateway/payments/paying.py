@@ -13,7 +13,7 @@ from gateway.buyers.decode import HOLD_ID_MAX
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.events import EventRuntime
 from gateway.holders import ChangedHold, hold_frame
-from gateway.payments.port import Provider
+from gateway.problems import Busy
 from gateway.runtime import Runtime
 from store import holds, lookups
 from store import plan as plans
@@ -27,6 +27,8 @@ from store.words import HoldState
 
 log = logging.getLogger("onsale.gateway")
 
+ASKING_MAX = 500
+"""Most buyers for whom the provider is asked at once."""
 UNKNOWN = "The database is away. Whether a payment was begun is unknown: ask again, it is begun once."
 
 
@@ -43,27 +45,19 @@ async def begin_payment(
 
     However often it is asked for, there is one intent at the provider. Raises what `store.payments.begin`
     does, `Conflicted` (payment_not_required, payment_refused), `Unavailable` (also no_provider,
-    provider_away).
+    provider_away, provider_busy).
     """
     _must_be_number(hold_id)
-    provider = runtime.payments.provider
-    if provider is None and event.row.payment != "none":
-        raise NobodyIsPaid
-    name = "" if provider is None else provider.name
     try:
         async with runtime.pool.connection() as connection:
-            prices = await _prices(connection, event)
-            begun = await begin.begin(connection, event.row.id, hold_id, buyer, name, prices, email=email)
-            if begun is None:
-                await holds.confirm(connection, event.row.id, hold_id, buyer, event.numbers, free=True)
+            begun = await _begin(connection, runtime, event, hold_id, buyer, email)
     except DATABASE_AWAY as error:
         raise Unavailable(UNKNOWN) from error
     if begun is None:
         await _tell_bought(event, hold_id, buyer)
         return shown.free(hold_id, event.plan.currency)
-    assert provider is not None, "where nobody is paid no payment is begun"
     if begun.state in OPEN and begun.checkout is None:
-        begun = await _make(runtime, event, provider, begun)
+        begun = await _make(runtime, event, begun)
     return shown.shown(begun)
 
 
@@ -82,12 +76,39 @@ async def read_payment(runtime: Runtime, event: EventRuntime, hold_id: int, buye
         raise Unavailable("The database is away. Try again shortly.") from error
 
 
-async def _make(runtime: Runtime, event: EventRuntime, provider: Provider, payment: Payment) -> Payment:
-    """Nothing is locked and no connection taken while the provider is asked."""
+async def _begin(
+    connection: Conn, runtime: Runtime, event: EventRuntime, hold_id: int, buyer: str, email: str | None
+) -> Payment | None:
+    """The open payment; None for a hold that costs nothing, which is bought then."""
+    provider, key = runtime.payments.provider, (event.row.id, hold_id, buyer)
+    prices = await _prices(connection, event)
+    if provider is not None:
+        begun = await begin.begin(connection, *key, provider.name, prices, email=email)
+    else:
+        async with connection.transaction():  # what it costs is known once it is begun
+            begun = await begin.begin(connection, *key, "", prices)
+            if begun is not None:
+                raise NobodyIsPaid
+    if begun is None:
+        await holds.confirm(connection, *key, event.numbers, free=True)
+    return begun
+
+
+async def _make(runtime: Runtime, event: EventRuntime, payment: Payment) -> Payment:
+    """Nothing is locked and no connection taken while the provider is asked: the one it was begun with."""
     desk = runtime.payments
+    provider = desk.providers.get(payment.provider)
+    if provider is None:
+        raise NobodyIsPaid
+    if desk.asking >= ASKING_MAX:
+        raise Busy("provider_busy", "Too many wait for the payment provider. Begin again.")
     many = "1 ticket" if payment.quantity == 1 else f"{payment.quantity} tickets"
     return_url = f"{desk.public_url}/e/{event.row.slug}?paid={payment.hold_id}"
-    made = await provider.make(payment, what=f"{event.row.name}: {many}", return_url=return_url)
+    desk.asking += 1
+    try:
+        made = await provider.make(payment, what=f"{event.row.name}: {many}", return_url=return_url)
+    finally:
+        desk.asking -= 1
     desk.begun += 1
     try:
         async with runtime.pool.connection() as connection:

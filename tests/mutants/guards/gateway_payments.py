@@ -9,6 +9,7 @@ PAYING = "tests/gateway/payments/test_paying.py"
 LATE = "tests/gateway/payments/test_late.py"
 SIGNATURES = "tests/gateway/payments/test_signatures.py"
 STRIPE = "tests/gateway/payments/test_stripe.py"
+TELLING = "tests/gateway/payments/test_telling.py"
 SETTLE = "tests/store/payments/test_settle.py"
 WRONG = f"{NOTICES}::test_what_cannot_be_believed_changes_nothing"
 TOGETHER = f"{NOTICES}::test_notices_of_one_moment_are_settled_together_and_a_full_queue_says_when"
@@ -153,6 +154,33 @@ MUTANTS: list[Mutant] = [
         "    if begun.state in OPEN:\n",
         f"{PAYING}::test_to_begin_again_asks_the_provider_once",
     ),
+    paying(
+        Kind.CONDITION,
+        "a payment stays with the provider it was begun with",
+        "    provider = desk.providers.get(payment.provider)\n",
+        "    provider = desk.provider\n",
+        f"{TELLING}::test_a_payment_stays_with_whom_it_was_begun_and_those_who_ask_have_a_bound",
+        more=(
+            (
+                "    if provider is None:\n        raise NobodyIsPaid\n    if desk",
+                "    assert provider\n    if desk",
+            ),
+        ),
+    ),
+    paying(
+        Kind.CONDITION,
+        "where nobody is paid no payment is begun",
+        "            if begun is not None:\n                raise NobodyIsPaid\n",
+        "",
+        f"{TELLING}::test_where_nobody_is_paid_no_payment_is_begun",
+    ),
+    paying(
+        Kind.BOUND,
+        "buyers for whom a provider is asked at once have a bound",
+        "    if desk.asking >= ASKING_MAX:\n",
+        "    if desk.asking >= 2**40:\n",
+        f"{TELLING}::test_a_payment_stays_with_whom_it_was_begun_and_those_who_ask_have_a_bound",
+    ),
     shown(
         Kind.CONDITION,
         "how to pay is shown while one can",
@@ -172,7 +200,7 @@ MUTANTS: list[Mutant] = [
         "late payments that one gateway follows have a bound",
         "        if len(self.followed) < FOLLOWED_MAX:\n",
         "        if len(self.followed) < 2**40:\n",
-        f"{LATE}::test_one_that_nobody_follows_is_pursued_from_outside",
+        f"{TELLING}::test_what_is_told_and_followed_has_a_bound",
     ),
     settle(
         Kind.COUNT,
