@@ -36,7 +36,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Answer as JSON, for sc
 DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", help="Where the embedded engines live. Default: .data")
 ]
-
+ReturnsOption = Annotated[
+    bool | None, typer.Option("--returns/--no-returns", help="Buyers may return what they bought.")
+]
+TransfersOption = Annotated[
+    bool | None, typer.Option("--transfers/--no-transfers", help="Who has a ticket may give it away.")
+]
 
 LIMIT_DIGITS_MAX = 9
 
@@ -68,6 +73,8 @@ def create(
     offer_ttl_seconds: Annotated[
         int, typer.Option(help="How long what is offered to who waits is kept for them.")
     ] = 600,
+    returns: ReturnsOption = False,
+    transfers: TransfersOption = False,
     open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
@@ -91,6 +98,8 @@ def create(
                 extension_seconds=extension_seconds,
                 limits=limits,
                 offer_ttl_seconds=offer_ttl_seconds,
+                returns_allowed=bool(returns),
+                transfers_allowed=bool(transfers),
             )
             if open_now:
                 events.set_state(conn, slug, EventState.OPEN)
@@ -140,6 +149,8 @@ def set_policy(
     offer_ttl_seconds: Annotated[
         int | None, typer.Option(help="How long what is offered to who waits is kept for them.")
     ] = None,
+    returns: ReturnsOption = None,
+    transfers: TransfersOption = None,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -154,6 +165,8 @@ def set_policy(
             extensions_max=extensions,
             extension_seconds=extension_seconds,
             offer_ttl_seconds=offer_ttl_seconds,
+            returns_allowed=returns,
+            transfers_allowed=transfers,
         )
         wake(urls.redis_url, slug)
         _say(event, as_json, view.terms(event))
