@@ -56,7 +56,7 @@ function One({ desk, ticket, back }) {
       <${Place} ticket=${ticket} />
       ${ticket.accessible && html`<p class="quiet-text">Wheelchair place</p>`}
       ${ticket.checked_at && html`<p class="used">Used ${momentOf(ticket.checked_at)}</p>`}
-      <p class="quiet-text">Order ${order.order}, ticket ${ticket.ticket}</p>
+      <p class="quiet-text">Order ${order.order}</p>
     </div>
     ${ticket.qr ? html`<${Code} qr=${ticket.qr} what=${placeOf(ticket)} />` : html`<p class="given-away">Given to somebody else</p>`}
     ${ticket.yours && html`<div class="ticket-acts only-screen">

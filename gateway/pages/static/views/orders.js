@@ -17,6 +17,7 @@ export function Orders({ sale }) {
         ${order.seats.map((seat) => html`<li key=${seat}>${seatPlace(venue, seat)}</li>`)}
         ${Object.entries(order.places).map(([area, n]) => html`<li key=${`area ${area}`}>${n} × ${venue.areas[area].name}, standing</li>`)}
       </ul>
+      <a class="link" href=${`/e/${sale.state.event.slug}/tickets/${order.id}`}>Show your tickets</a>
     </article>`)}
   </section>`;
 }
