@@ -30,6 +30,7 @@ from tests.mutants.guards import (
     store_stream,
     store_tables,
     store_waiting,
+    tickets,
 )
 from tests.mutants.mutant import Mutant
 
@@ -55,6 +56,7 @@ def all_mutants() -> list[Mutant]:
         *store_holds.MUTANTS,
         *store_blocks.MUTANTS,
         *store_sales.MUTANTS,
+        *tickets.MUTANTS,
         *store_hold_changes.MUTANTS,
         *store_waiting.MUTANTS,
         *store_events.MUTANTS,
