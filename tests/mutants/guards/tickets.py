@@ -332,7 +332,7 @@ SIGNED: list[Mutant] = [
         "each token has one text",
         ' or base64.b32encode(raw).decode().rstrip("=") != text:\n',
         ":\n",
-        f"{TOKENS}::test_a_token_that_was_changed_anywhere_is_no_ticket",
+        f"{TOKENS}::test_a_token_has_one_text",
     ),
     tokens(
         Kind.TOKEN,
