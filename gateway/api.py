@@ -349,7 +349,8 @@ def create_api(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _on_validation)
     app.include_router(router)
     app.include_router(health.router)
-    for name in ("gateway.operators", "gateway.payments.routes", "gateway.pages"):
+    rooms = ("gateway.operators", "gateway.payments.routes", "gateway.tickets.routes", "gateway.pages")
+    for name in rooms:
         if importlib.util.find_spec(name) is not None:
             app.include_router(importlib.import_module(name).router)
     app.openapi = lambda: openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend it

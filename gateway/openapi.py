@@ -8,7 +8,7 @@ be in `CALLS`: `describe` refuses one that is not. `tests/fuzz` holds the gatewa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import FastAPI
@@ -17,10 +17,12 @@ from msgspec import Meta, Struct
 
 from gateway import idempotency_key
 from gateway.buyers.decode import hold_schemas, request_schema
+from gateway.calls import Call
 from gateway.holders import ChangedHold
 from gateway.idempotency_key import takes_key
 from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
+from gateway.tickets.described import CALLS as TICKETS
 from gateway.waiters import WaitingList
 from store.audit import Audit
 from store.calling_off.state import CalledOff
@@ -194,17 +196,6 @@ _LOCATION = {"Location": {"schema": {"type": "string", "pattern": "^/v1/"}, "req
 _REFUSAL_HEADERS = {401: _CHALLENGE, 429: _RETRY_AFTER, 503: _RETRY_AFTER}
 
 
-class Call(NamedTuple):
-    """What a call answers when all is well, the problems it may answer, and whose token it needs."""
-
-    answers: Mapping[int, tuple[str, type | None]]
-    """Status: (what it means, the type of the JSON; None for no body)."""
-    problems: tuple[int, ...] = ()
-    key: Literal["", "buyer", "operator"] = ""
-    located: bool = False
-    """The answer that is no problem has a `Location`."""
-
-
 def _event_call() -> Call:
     return Call({200: ("The event as it is now.", Event)}, (404, 409, 503), "operator")
 
@@ -338,6 +329,7 @@ CALLS: dict[tuple[str, str], Call] = {
         ("post", f"/v1/operator/events/{{event}}/{word}"): _event_call()
         for word in ("open", "pause", "resume", "close")
     },
+    **TICKETS,
 }
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from notifier.tickets import TicketKeys, TicketKeysNotValid
 from store.settings import EngineUrls
 
 TOKEN_SECRET_BYTES_MIN = 32
@@ -105,6 +106,8 @@ class Settings:
     token_audience: str = ""
     origins: frozenset[str] = frozenset()
     operator_key: str = field(default="", repr=False)
+    ticket_key: str = field(default="", repr=False)
+    """What tickets are signed with (`notifier.tickets.TicketKeys`); empty: this gateway makes none."""
     demo: bool = False
     stream_replicas: int = 0
     """Replicas that must have a request on disk before it is `accepted`."""
@@ -122,6 +125,11 @@ class Settings:
                 f"ONSALE_TOKEN_SECRET is shorter than {TOKEN_SECRET_BYTES_MIN} bytes and could be guessed. "
                 "Make one with: openssl rand -hex 32"
             )
+        if self.ticket_key:
+            try:
+                TicketKeys(self.ticket_key)
+            except TicketKeysNotValid as error:
+                raise SettingNotValid(f"ONSALE_TICKET_KEY: {error}") from None
         if self.demo and not self.token_secret:
             raise SettingNotValid("ONSALE_DEMO=1 signs tokens: set ONSALE_TOKEN_SECRET as well.")
 
@@ -138,6 +146,7 @@ class Settings:
             token_audience=source.get("ONSALE_TOKEN_AUDIENCE", ""),
             origins=_origins(source.get("ONSALE_ORIGINS", "")),
             operator_key=source.get("ONSALE_OPERATOR_KEY", ""),
+            ticket_key=source.get("ONSALE_TICKET_KEY", ""),
             demo=source.get("ONSALE_DEMO", "") == "1",
             stream_replicas=_whole(source, "ONSALE_STREAM_REPLICAS", 0, 0, 16),
             bounds=Bounds(

@@ -116,6 +116,12 @@ _mount("event", "Create an event, open it, pause it, close it.", "onsale.command
 _mount("chores", "What is done beside the sale: list, run one now.", "onsale.commands.chores", "app")
 _mount("tour", "Create a tour, add an event to it.", "onsale.commands.tour", "app")
 _mount(
+    "ticket",
+    "Check tickets without a database; write down what a door needs.",
+    "onsale.commands.ticket",
+    "app",
+)
+_mount(
     "stampede",
     "Let thousands of buyers storm a throwaway onsale and check every law.",
     "onsale.commands.stampede",

@@ -188,6 +188,7 @@ class Stack:
         self.host = host
         self.operator_key = both.data_dir.secret("operator-key")
         self.token_secret = both.data_dir.secret("token-secret")
+        self.ticket_key = os.environ.get("ONSALE_TICKET_KEY") or both.data_dir.secret("ticket-key")
         ports = [
             port if number == 1 and port is not None else free_port() for number in range(1, gateways + 1)
         ]
@@ -216,6 +217,7 @@ class Stack:
             "ONSALE_TOKEN_SECRET": self.token_secret,
             "ONSALE_OPERATOR_KEY": self.operator_key,
             **paying,
+            "ONSALE_TICKET_KEY": self.ticket_key,
             **(env or {}),
         }
         env_of = env_of or {}

@@ -137,7 +137,7 @@ _decode_want = msgspec.json.Decoder(Want).decode
 _decode_named = msgspec.json.Decoder(_Named).decode
 
 ClientFrame = Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave
-Body = TypeVar("Body", ReleaseBody, ExtendBody, PaymentBody)
+Body = TypeVar("Body", bound=Struct)
 
 
 def frame_from_json(text: str) -> ClientFrame:

@@ -98,16 +98,24 @@ def done_once(request: Request, conn: psycopg.Connection[Any], work: Callable[[]
 
 
 class Threads:
-    """Runs blocking calls, `RUNNING_MAX` at once with `WAITING_MAX` behind them; one per gateway."""
+    """Runs blocking calls, `RUNNING_MAX` at once with `WAITING_MAX` behind them; of each kind one a gateway.
 
-    def __init__(self) -> None:
+    `code` and `message` are what is said when too many wait.
+    """
+
+    def __init__(
+        self,
+        code: str = "operators_busy",
+        message: str = "Too many operator calls are under way. Try again in a moment.",
+    ) -> None:
+        self._busy = code, message
         self._limiter = anyio.CapacityLimiter(RUNNING_MAX)
         self._under_way = 0
 
     async def run(self, work: Callable[[], T]) -> T:
         """The result of `work` in a thread; raises `Busy` when too many wait already."""
         if self._under_way >= RUNNING_MAX + WAITING_MAX:
-            raise Busy("operators_busy", "Too many operator calls are under way. Try again in a moment.")
+            raise Busy(*self._busy)
         self._under_way += 1
         try:
             return await anyio.to_thread.run_sync(work, limiter=self._limiter)

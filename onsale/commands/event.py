@@ -39,7 +39,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Answer as JSON, for sc
 DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", help="Where the embedded engines live. Default: .data")
 ]
-
+ReturnsOption = Annotated[
+    bool | None, typer.Option("--returns/--no-returns", help="Buyers may return what they bought.")
+]
+TransfersOption = Annotated[
+    bool | None, typer.Option("--transfers/--no-transfers", help="Who has a ticket may give it away.")
+]
 
 LIMIT_DIGITS_MAX = 9
 
@@ -91,6 +96,8 @@ def create(
     late_payment: Annotated[
         LatePayment, typer.Option(help="Money that comes too late: refund it, or try for the same seats.")
     ] = LatePayment.refund,
+    returns: ReturnsOption = False,
+    transfers: TransfersOption = False,
     open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
@@ -116,6 +123,8 @@ def create(
                 offer_ttl_seconds=offer_ttl_seconds,
                 payment=payment.value,
                 late_payment=late_payment.value,
+                returns_allowed=bool(returns),
+                transfers_allowed=bool(transfers),
             )
             if open_now:
                 events.set_state(conn, slug, EventState.OPEN)
@@ -169,6 +178,8 @@ def set_policy(
     late_payment: Annotated[
         LatePayment | None, typer.Option(help="Money that comes too late: refund it, or try for the seats.")
     ] = None,
+    returns: ReturnsOption = None,
+    transfers: TransfersOption = None,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -185,6 +196,8 @@ def set_policy(
             offer_ttl_seconds=offer_ttl_seconds,
             payment=None if payment is None else payment.value,
             late_payment=None if late_payment is None else late_payment.value,
+            returns_allowed=returns,
+            transfers_allowed=transfers,
         )
         wake(urls.redis_url, slug)
         _say(event, as_json, view.terms(event))

@@ -37,6 +37,7 @@ from tests.mutants.guards import (
     store_tables,
     store_waiting,
     storm,
+    tickets,
 )
 from tests.mutants.mutant import Mutant
 
@@ -65,6 +66,7 @@ def all_mutants() -> list[Mutant]:
         *store_payments.MUTANTS,
         *store_blocks.MUTANTS,
         *store_sales.MUTANTS,
+        *tickets.MUTANTS,
         *store_hold_changes.MUTANTS,
         *store_waiting.MUTANTS,
         *store_events.MUTANTS,

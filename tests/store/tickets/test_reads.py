@@ -128,7 +128,8 @@ ANALYZE hold; ANALYZE hold_seat; ANALYZE ticket; ANALYZE ledger
 def test_orders_are_found_along_their_index_and_seats_along_their_key(conn, event):  # noqa: F811
     for statement in MANY.split(";"):
         conn.execute(statement, {"event": event})
-    values = {"event": event, "buyer": "b7", "before": 0, "limit": 50, "holds": [1_000_007], "among": [1007]}
+    values = {"event": event, "buyer": "b7", "before": 0, "limit": 50, "hold": 1_000_007}
+    values |= {"holds": [1_000_007], "among": [1007]}
 
     def plan(statement):
         rows = conn.execute(f"EXPLAIN (COSTS OFF) {statement}", values).fetchall()

@@ -36,7 +36,7 @@ SAID = audit.said("Olga", "a broken seat")
 
 @pytest.fixture
 def event(conn, open_event):  # noqa: F811
-    """An event whose organiser allows everything; whatever a test did to it, in the end everything adds up."""
+    """An event that allows everything; whatever a test did to it, in the end everything adds up."""
     allow(conn)
     yield open_event
     assert mismatches(conn, open_event, read_capacity(conn, open_event)) == []

@@ -172,7 +172,7 @@ export class Orders {
     const hold = this.find(frame.hold) ?? this.lapsed.again(frame);
     if (!hold) return this.#ofElsewhere(frame);
     const before = { ...hold };
-    if (frame.state !== (frame.by ? hold.state : "active")) return this.became(frame.hold, frame.state, frame.by);
+    if (frame.state !== (frame.by || frame.seats ? hold.state : "active")) return this.became(frame.hold, frame.state, frame.by);
     this.#refresh(hold, frame);
     this.standing.heard(hold);
     if (frame.by) return this.#answered(hold, words.tookSomeBack(this.names(hold)));
