@@ -114,6 +114,7 @@ def _mount(name: str, help_text: str, module: str, attribute: str) -> None:
 _mount("venue", "Import, check and list seating plans.", "onsale.commands.venue", "app")
 _mount("event", "Create an event, open it, pause it, close it.", "onsale.commands.event", "app")
 _mount("tour", "Create a tour, add an event to it.", "onsale.commands.tour", "app")
+_mount("webhook", "Say who is told what becomes true, and how it went.", "onsale.commands.webhook", "app")
 _mount(
     "stampede",
     "Let thousands of buyers storm a throwaway onsale and check every law.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import store.payments.schema  # noqa: F401  # adds its tables
+import store.payments.schema  # adds its tables
 import store.subscribers.schema  # noqa: F401
 from store.schema import metadata
 
