@@ -42,10 +42,11 @@ LOCK TABLE subscriber IN SHARE ROW EXCLUSIVE MODE
 """
 COUNT: Final = "SELECT count(*) FROM subscriber"
 INSERT: Final = """
--- Told from its beginning: everything that is not yet committed at this moment, and later.
+-- Told from here: everything that began while something of now still ran, and later.
 INSERT INTO subscriber (url, event_id, kinds, secret, since_xid)
 VALUES (%(url)s, %(event)s, %(kinds)s, %(secret)s,
-        CASE WHEN %(from_start)s THEN 0 ELSE pg_snapshot_xmin(pg_current_snapshot())::text::bigint END)
+        CASE WHEN %(from_start)s THEN -(1::bigint << 62)
+             ELSE pg_snapshot_xmin(pg_current_snapshot())::text::bigint END)
 RETURNING id
 """
 LOCK: Final = "SELECT state FROM subscriber WHERE id = %(subscriber)s FOR NO KEY UPDATE"

@@ -30,6 +30,7 @@ from tests.mutants.guards import (
     store_stream,
     store_tables,
     store_waiting,
+    webhooks,
 )
 from tests.mutants.mutant import Mutant
 
@@ -60,6 +61,7 @@ def all_mutants() -> list[Mutant]:
         *store_events.MUTANTS,
         *store_lost_time.MUTANTS,
         *moved_plans.MUTANTS,
+        *webhooks.MUTANTS,
         *allocator_replay.MUTANTS,
         *checker.MUTANTS,
         *checker_told.MUTANTS,

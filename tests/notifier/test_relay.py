@@ -11,29 +11,24 @@ import sys
 import psycopg
 import pytest
 
-from notifier import backoff, lane, relay
+from notifier import lane, relay
+from notifier.notes import Notes
 from onsale.engines.data_dir import REPOSITORY
 from store import events, outbox
 from store.outbox import Told
-from store.subscribers import edit, lanes
+from store.subscribers import lanes, restored
 from store.subscribers.addresses import ALLOW_PRIVATE
 from tests.gateway.rig import scenario
 from tests.notifier.conftest import PLAN
-from tests.notifier.sink import WHO, one, relaying, rows, sink, subscribe, tell, until
+from tests.notifier.sink import one, relaying, rows, sink, subscribe, tell, until
 
 RELAYS = """
 SELECT pid FROM pg_stat_activity WHERE application_name = 'onsale relay' AND datname = current_database()
 """
+DISABLED = "UPDATE subscriber SET state = 'disabled', disabled_why = 'a test'"
 
 
 @pytest.fixture
-def at_once(monkeypatch):
-    """Whatever failed is tried again without a pause in between."""
-    monkeypatch.setattr(backoff, "QUICK_SECONDS", (0.0, 0.0))
-    monkeypatch.setattr(backoff, "AWAY_SECONDS", (0.0,))
-    monkeypatch.setattr(backoff, "LATER_SECONDS", (0.0,) * len(backoff.LATER_SECONDS))
-
-
 def process_of(environ):
     """A relay as a process of its own."""
     command = [sys.executable, "-m", "notifier"]
@@ -220,118 +215,63 @@ async def test_whoever_lost_the_lease_notes_nothing_and_stops(conn, database_url
 
 
 @scenario
-async def test_a_poison_message_is_set_aside_and_those_behind_it_go_on(conn, database_url, event, at_once):
+@pytest.mark.parametrize(
+    "meanwhile",
+    ["UPDATE subscriber_position SET lease = gen_random_uuid()", DISABLED],
+    ids=["lost", "disabled"],
+)
+async def test_who_lost_a_lane_or_was_disabled_is_sent_nothing_more(conn, database_url, event, meanwhile):
+    """What it had sent by then is noted first, or not at all."""
+    first = asyncio.Event()
+
+    async def once_noted(got):
+        if not first.is_set():
+            conn.execute(meanwhile)
+            first.set()
+            return 204
+        await until(lambda: bool(stopped) or len(there.received) > 5)
+        return 204
+
+    stopped: list[bool] = []
+    told = Notes._tell_lanes
+
+    def tell_lanes(notes, *what):
+        told(notes, *what)
+        stopped.extend(lane.stopped for lane in notes._lanes.values())
+
     async with sink() as there:
-        there.answer = lambda got: 500 if got.data["n"] == 2 else 204
+        there.answer = once_noted
         subscribe(conn, there.url)
-        tell(conn, event, 1, 2, 3, 4)
-        async with relaying(database_url):
-            await until(
-                lambda: rows(conn, "SELECT state, attempts FROM delivery") == [("dead", backoff.TRIES_MAX)]
-            )
-            await until(lambda: 4 in there.numbers)
-    assert there.numbers[:6] == [1, 2, 2, 2, 3, 4] or there.numbers[:5] == [1, 2, 2, 2, 3]
-    assert [n for n in there.numbers if n != 2] == [1, 3, 4]
-    assert there.numbers.count(2) == backoff.TRIES_MAX
-    assert len({got.body for got in there.received if got.data["n"] == 2}) == 1
-    tried = "SELECT attempt, outcome FROM delivery_log WHERE status = 500 ORDER BY id"
-    log = rows(conn, tried)
-    assert [attempt for attempt, _ in log] == list(range(1, backoff.TRIES_MAX + 1))
-    assert [outcome for _, outcome in log] == [
-        *["failed"] * (backoff.QUICK_TRIES - 1),
-        "set_aside",
-        *["failed"] * (backoff.TRIES_MAX - backoff.QUICK_TRIES - 1),
-        "dead",
-    ]
+        tell(conn, event, *range(20))
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(Notes, "_tell_lanes", tell_lanes)
+            async with relaying(database_url):
+                await until(lambda: bool(stopped))
+                await asyncio.sleep(2 * relay.PAUSE_SECONDS_MAX)
+    assert len(there.received) <= 2
 
 
 @scenario
-async def test_what_is_mended_within_the_quick_tries_keeps_its_order(conn, database_url, event, at_once):
-    statuses = iter([500, 503, 204, 204])
-    async with sink() as there:
-        there.answer = lambda _: next(statuses)
-        subscribe(conn, there.url)
-        tell(conn, event, 1, 2)
-        async with relaying(database_url):
-            await there.has(4)
-            await until(lambda: one(conn, "SELECT count(*) FROM delivery_log") == 4)
-    assert there.numbers == [1, 1, 1, 2]
-    assert rows(conn, "SELECT * FROM delivery") == []
-
-
-@scenario
-async def test_what_was_set_aside_is_delivered_later(conn, database_url, event, at_once):
-    statuses = iter([500] * backoff.QUICK_TRIES + [404, 204])
-    async with sink() as there:
-        there.answer = lambda _: next(statuses)
-        subscribe(conn, there.url)
-        tell(conn, event, 1)
-        async with relaying(database_url):
-            await there.has(backoff.QUICK_TRIES + 2)
-            await until(lambda: rows(conn, "SELECT * FROM delivery") == [])
-    assert set(there.numbers) == {1}
-    assert one(conn, "SELECT delivered_at IS NOT NULL FROM subscriber")
-
-
-@scenario
-@pytest.mark.parametrize("set_aside_before", [0, 1])
-async def test_410_disables_a_subscriber_and_nothing_is_lost(
-    conn, database_url, event, at_once, set_aside_before
+async def test_a_lease_that_could_end_before_the_answer_is_renewed_first(
+    conn, database_url, event, monkeypatch
 ):
-    statuses = iter([500] * (backoff.QUICK_TRIES * set_aside_before) + [410, 204, 204, 204])
-    async with sink() as there:
-        there.answer = lambda _: next(statuses)
-        number, _ = subscribe(conn, there.url)
-        tell(conn, event, 1)
-        async with relaying(database_url):
-            await until(lambda: one(conn, "SELECT state FROM subscriber") == "disabled")
-            asked = len(there.received)
-            tell(conn, event, 2)
-            await asyncio.sleep(4 * relay.PAUSE_SECONDS_MAX)
-            assert len(there.received) == asked
-            assert one(conn, "SELECT disabled_why FROM subscriber") == lane.SAID_GONE
-            edit.enable(conn, number, WHO)
-            conn.execute("UPDATE delivery SET next_at = clock_timestamp()")
-            await there.has(asked + 2)
-    assert sorted(there.numbers[asked:]) == [1, 2]
+    """Where it is somebody else's by then, nothing is sent."""
+    monkeypatch.setattr(lane, "MARGIN_SECONDS", lanes.LEASE_SECONDS)
+    leases = []
+    write = Notes.write
 
+    async def written(notes):
+        leases.append(one(conn, "SELECT lease FROM subscriber_position"))
+        conn.execute("UPDATE subscriber_position SET lease = gen_random_uuid() WHERE lease IS NOT NULL")
+        await write(notes)
 
-@scenario
-async def test_who_is_away_is_waited_for_once_enough_is_set_aside(
-    conn, database_url, event, at_once, monkeypatch
-):
-    """That is no poison message: from there on, order is kept and nothing more is set aside."""
-    monkeypatch.setattr(
-        lanes, "CLAIM", lanes.CLAIM.replace("LIMIT 1000", "LIMIT 1").replace(">= 1000", ">= 1")
-    )
+    monkeypatch.setattr(Notes, "write", written)
     async with sink() as there:
-        there.answer = lambda _: 503
         subscribe(conn, there.url)
-        tell(conn, event, 1, 2, 3)
-        monkeypatch.setattr(backoff, "LATER_SECONDS", (3600.0,) * len(backoff.LATER_SECONDS))
-        async with relaying(database_url):
-            await until(lambda: there.numbers.count(2) > 2 * backoff.TRIES_MAX)
-            assert one(conn, "SELECT count(*) FROM delivery") == 1
-            assert 3 not in there.numbers
-            there.answer = lambda _: 204
-            await until(lambda: 3 in there.numbers)
-    assert there.numbers[-2:] == [2, 3]
-
-
-@scenario
-async def test_who_could_not_be_delivered_anything_for_days_is_disabled(conn, database_url, event, at_once):
-    async with sink() as there:
-        there.answer = lambda _: 500
-        number, _ = subscribe(conn, there.url)
         tell(conn, event, 1)
         async with relaying(database_url):
-            await until(lambda: one(conn, "SELECT state FROM subscriber") == "disabled")
-            assert one(conn, "SELECT disabled_why FROM subscriber") == "nothing could be delivered for days"
-            there.answer = lambda _: 204
-            edit.enable(conn, number, WHO)
-            [message] = edit.replay(conn, number, WHO).messages
-            await until(lambda: rows(conn, "SELECT * FROM delivery") == [])
-    assert there.received[-1].id == message
+            await until(lambda: len(leases) > 1)
+    assert there.received == []
 
 
 @scenario
@@ -359,6 +299,8 @@ async def test_only_what_was_asked_for_is_told(conn, database_url, event):
 @scenario
 async def test_a_subscriber_is_not_told_what_was_before_it_unless_it_asks(conn, database_url, event):
     tell(conn, event, 1)
+    over = "SELECT max(xid) < pg_snapshot_xmin(pg_current_snapshot())::text::bigint FROM outbox"
+    await until(lambda: one(conn, over))
     async with sink() as there:
         subscribe(conn, there.url)
         subscribe(conn, there.url, from_start=True)
@@ -421,6 +363,28 @@ async def test_a_relay_waits_for_postgres_and_goes_on(conn, database_url, event,
             conn.execute("UPDATE subscriber_position SET leased_until = NULL, lease = NULL")
             tell(conn, event, 2)
             await until(lambda: 2 in there.numbers)
+
+
+@scenario
+async def test_after_a_restore_into_another_cluster_nothing_is_passed_by(conn, database_url, event):
+    """There, ids of transactions are lower than what was told and what is yet to be told."""
+    async with sink() as there:
+        number, _ = subscribe(conn, there.url)
+        tell(conn, event, 1, 2, 3)
+        conn.execute("UPDATE outbox SET xid = (1::bigint << 40) + 10 - id")  # told in the order 3, 2, 1
+        conn.execute(
+            "INSERT INTO subscriber_position (subscriber_id, event_id, xid, id)"
+            " SELECT %s, event_id, xid, id FROM outbox ORDER BY xid LIMIT 1",
+            [number],
+        )
+        conn.execute("UPDATE subscriber SET since_xid = 1::bigint << 39")
+        with pytest.raises(restored.RestoredElsewhere, match="webhook restored"):
+            await relay.run(database_url, stop=asyncio.Event(), allow_private=True)
+        assert restored.mend(conn)
+        tell(conn, event, 4)
+        async with relaying(database_url):
+            await there.has(3)
+    assert there.numbers == [2, 1, 4]
 
 
 def test_as_a_long_job_it_ends_when_it_is_told(conn, database_url):

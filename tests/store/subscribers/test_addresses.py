@@ -21,9 +21,9 @@ NOT_PUBLIC = [
     "198.51.100.1", "203.0.113.1", "192.88.99.1", "224.0.0.1", "239.255.255.255", "240.0.0.1",
     "255.255.255.255", "::", "::1", "fe80::1", "fe80::1%eth0", "fec0::1", "fc00::1", "fd00:ec2::254",
     "ff02::1", "2001:db8::1", "100::1", "5f00::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1",
-    "::ffff:169.254.169.254", "::127.0.0.1", "::a00:1", "2002:7f00:1::1", "2002:a9fe:a9fe::", "64:ff9b::7f00:1",
-    "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808", "2001:0:7f00:1::f7f7:f7f7", "2001:0:808:808::80ff:fffe",
-    "localhost", "2130706433", "127.1", "", "8.8.8.8:80",
+    "::ffff:169.254.169.254", "::127.0.0.1", "::a00:1", "2002:7f00:1::1", "2002:a9fe:a9fe::",
+    "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::808:808", "2001:0:7f00:1::f7f7:f7f7",
+    "2001:0:808:808::80ff:fffe", "localhost", "2130706433", "127.1", "", "8.8.8.8:80",
 ]  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def test_a_url_that_may_be_asked_stays_as_it_is(url):
         "", "example.org", "ftp://example.org", "file:///etc/passwd", "gopher://example.org", "https://",
         "https:///path", "https://user@example.org", "https://user:secret@example.org", "https://example.org/#a",
         "https://example.org:99999", "https://example.org:0", "https://exa mple.org", "https://example.org/\n",
-        "https://exämple.org", "https://[::1", "https://[fe80::1%25eth0]/", f"https://e.org/{'x' * URL_LENGTH_MAX}",
+        "https://exämple.org", "https://[::1", "https://[fe80::1%25eth0]/", f"https://e.org/{'x' * 2000}",
         "http://localhost", "http://LOCALHOST./", "http://a.localhost", "http://metadata.google.internal",
         "http://printer.local", "http://127.0.0.1", "http://127.1", "http://2130706433", "http://0x7f.1",
         "http://0177.0.0.1", "http://0", "http://[::1]", "http://[::ffff:10.0.0.1]", "http://169.254.169.254/latest",

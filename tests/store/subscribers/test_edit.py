@@ -213,7 +213,7 @@ def test_who_did_what_cannot_be_changed(conn, number, change):
         "UPDATE subscriber SET state = 'disabled'",
         "UPDATE subscriber SET disabled_why = 'x'",
         "UPDATE subscriber SET previous_secret = 'x'",
-        "INSERT INTO subscriber_position (subscriber_id, event_id, xid, id, leased_until) VALUES (1,1,0,0,now())",
+        "INSERT INTO subscriber_position VALUES (1, 1, 0, 0, 0, now(), NULL, now())",
         "INSERT INTO delivery VALUES (1, 1, 1, 'k', '{}', 'sent', 1)",
         "INSERT INTO delivery VALUES (1, 1, 1, 'k', '{}', 'dead', -1)",
     ],
