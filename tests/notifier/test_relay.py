@@ -28,7 +28,6 @@ SELECT pid FROM pg_stat_activity WHERE application_name = 'onsale relay' AND dat
 DISABLED = "UPDATE subscriber SET state = 'disabled', disabled_why = 'a test'"
 
 
-@pytest.fixture
 def process_of(environ):
     """A relay as a process of its own."""
     command = [sys.executable, "-m", "notifier"]

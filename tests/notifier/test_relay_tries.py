@@ -12,6 +12,7 @@ from tests.gateway.rig import scenario
 from tests.notifier.sink import WHO, one, relaying, rows, sink, subscribe, tell, until
 
 
+@pytest.fixture
 def at_once(monkeypatch):
     """Whatever failed is tried again without a pause in between."""
     monkeypatch.setattr(backoff, "QUICK_SECONDS", (0.0, 0.0))
