@@ -172,7 +172,7 @@ async def test_who_does_not_answer_in_time_is_let_go(monkeypatch):
 
     async with sink() as there:
         there.answer = never
-        answer = await sent(there.url, allow_private=True)
+        answer = await asyncio.wait_for(sent(there.url, allow_private=True), 5)
         release.set()
     assert (answer.status, answer.error) == (None, "no answer within 0.1 s")
 
