@@ -61,8 +61,8 @@ TOLD: list[Mutant] = [
     lanes(
         Kind.FENCE,
         "a lane is claimed by one relay at a time",
-        "     AND (p.leased_until IS NULL OR p.leased_until <= clock_timestamp())\n     AND EXISTS",
-        "     AND EXISTS",
+        "     AND (p.leased_until IS NULL OR p.leased_until <= clock_timestamp())\n     AND (SELECT",
+        "     AND (SELECT",
         LEASED,
         more=(
             (
