@@ -36,6 +36,8 @@ from store.plan import Plan
 from store.prices import PriceTerms
 from store.recategorise import Recategorised
 from store.sales import Order
+from store.subscribers.edit import Replayed, WithSecret
+from store.subscribers.show import Shown, Subscriber
 from store.tours import Date, Tour
 from store.waiting_overview import WaitingOverview
 from store.words import EventState, Outcome
@@ -151,6 +153,19 @@ class Tours(Struct):
 class TourDates(Struct):
     tour: Tour
     events: list[Date]
+
+
+class Webhooks(Struct):
+    webhooks: list[Subscriber]
+
+
+class TestMessage(Struct):
+    message: str
+
+
+class RemovedWebhook(Struct):
+    id: str
+    state: Literal["removed"]
 
 
 class AuditRows(Struct):
@@ -318,6 +333,36 @@ CALLS: dict[tuple[str, str], Call] = {
             "operator",
         )
         for word in ("cancel", "move")
+    },
+    ("get", "/v1/operator/webhooks"): Call({200: ("Newest first.", Webhooks)}, (503,), "operator"),
+    ("post", "/v1/operator/webhooks"): Call(
+        {201: ("With its secret, which is not told again.", WithSecret)},
+        (400, 404, 409, 413, 503),
+        "operator",
+        located=True,
+    ),
+    ("get", "/v1/operator/webhooks/{subscriber}"): Call(
+        {200: ("With what was sent lately and what was not delivered.", Shown)},
+        (400, 404, 503),
+        "operator",
+    ),
+    ("post", "/v1/operator/webhooks/{subscriber}/rotate"): Call(
+        {200: ("With its new secret.", WithSecret)}, (400, 404, 413, 503), "operator"
+    ),
+    ("post", "/v1/operator/webhooks/{subscriber}/replay"): Call(
+        {200: ("What is tried again.", Replayed)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("post", "/v1/operator/webhooks/{subscriber}/test"): Call(
+        {202: ("A relay sends it; see the log.", TestMessage)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("post", "/v1/operator/webhooks/{subscriber}/remove"): Call(
+        {200: ("It is gone.", RemovedWebhook)}, (400, 404, 413, 503), "operator"
+    ),
+    **{
+        ("post", f"/v1/operator/webhooks/{{subscriber}}/{word}"): Call(
+            {200: ("The subscriber as it is now.", Subscriber)}, (400, 404, 413, 503), "operator"
+        )
+        for word in ("disable", "enable")
     },
     **{
         ("post", f"/v1/operator/events/{{event}}/{word}"): Call(

@@ -12,7 +12,7 @@ from notifier.outgoing import Message, Outgoing
 from store.jitter import jitter
 from store.subscribers.again import Due, Tried
 from store.subscribers.log import Entry, LogOutcome
-from store.subscribers.messages import message_id
+from store.subscribers.messages import TEST, message_id
 
 GONE_SECONDS: Final = 60.0
 """Then it is due again, if its subscriber is enabled by then."""
@@ -30,6 +30,8 @@ async def try_again(due: Due, outgoing: Outgoing, notes: Notes, told: Callable[[
     elif answer.gone:
         outcome, tried = LogOutcome.FAILED, Tried(due, False, GONE_SECONDS, *said, counts=False)
         notes.gone(subscriber, SAID_GONE)
+    elif due.kind == TEST:
+        outcome, tried = LogOutcome.FAILED, Tried(due, True)
     else:
         pause = backoff.pause_before(due.attempts + 1, jitter(0, 1), answer.asked_seconds)
         outcome = LogOutcome.DEAD if pause is None else LogOutcome.FAILED

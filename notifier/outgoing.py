@@ -1,16 +1,16 @@
 """One webhook, sent once: signed by Standard Webhooks, to an address that may be asked, within bounds.
 
 Only addresses of the public internet are connected to (`store.subscribers.addresses`), unless private ones
-are allowed: a name that has any other address is refused whole, and what was resolved is what is connected to,
-so a name that changes in between leads nowhere else. Every socket is looked at once more where it is made;
-there a host written in numbers is caught too. Redirects are not followed, proxies of the environment not used.
+are allowed: a name that has any other address is refused whole, and what was resolved is what is connected
+to, so a name that changes in between leads nowhere else. Every socket is looked at once more where it is
+made; there a host written in numbers is caught too. Redirects are not followed, proxies of the environment
+not used.
 
 An answer may take `SECONDS_MAX` in all; of its body nothing is kept.
 """
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -189,13 +189,3 @@ def _story(error: BaseException) -> str:
 def _plain(text: str) -> str:
     """One printable line, short."""
     return "".join(one if one.isprintable() else " " for one in text)[:ERROR_LENGTH_MAX]
-
-
-def send_once(endpoint: Endpoint, message: Message, *, allow_private: bool) -> Answer:
-    """Send a message from a thread that has no event loop."""
-
-    async def send() -> Answer:
-        async with Outgoing(allow_private=allow_private) as outgoing:
-            return await outgoing.send(endpoint, message)
-
-    return asyncio.run(send())

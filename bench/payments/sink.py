@@ -1,5 +1,6 @@
-"""A subscriber that does as little as one can: `python -m bench.payments.sink` prints its port and answers every
-POST with 204, until its stdin ends. A GET is answered with how many messages came, and how many different ones.
+"""A subscriber that does as little as one can: `python -m bench.payments.sink` prints its port and answers
+every POST with 204, until its stdin ends. A GET is answered with how many messages came, and how many
+different ones.
 """
 
 from __future__ import annotations

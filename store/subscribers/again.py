@@ -46,7 +46,7 @@ SELECT s.id, s.url, s.secret, CASE WHEN s.previous_until > clock_timestamp() THE
   FROM claimed c JOIN subscriber s ON s.id = c.subscriber_id
 """
 
-DELIVERED: Final = """
+OVER: Final = """
 DELETE FROM delivery d
  USING unnest(%(subscribers)s::int[], %(rows)s::bigint[], %(claims)s::timestamptz[])
        AS n (subscriber_id, outbox_id, claim)
@@ -90,7 +90,8 @@ class Due(NamedTuple):
 
     endpoint: Endpoint
     outbox_id: int
-    event_id: int
+    event_id: int | None
+    """None: a test message."""
     kind: str
     payload: str
     attempts: int
@@ -98,10 +99,11 @@ class Due(NamedTuple):
 
 
 class Tried(Struct, frozen=True):
-    """What became of it. `pause_seconds` is none where it was delivered, or is dead."""
+    """What became of it: it is `over` (delivered, or not to be tried again), or due after the pause; none:
+    it is dead."""
 
     due: Due
-    delivered: bool
+    over: bool
     pause_seconds: float | None = None
     status: int | None = None
     error: str | None = None
@@ -122,10 +124,10 @@ async def claim(connection: Conn, limit: int, room: int, rooms: Mapping[int, int
 
 async def note(connection: Conn, tried: Sequence[Tried]) -> list[int]:
     """Writes down what became of messages, in the caller's transaction; the subscribers of whom one died."""
-    delivered = [one for one in tried if one.delivered]
-    if delivered:
-        await connection.execute(DELIVERED, _keys(delivered))
-    failed = [one for one in tried if not one.delivered]
+    over = [one for one in tried if one.over]
+    if over:
+        await connection.execute(OVER, _keys(over))
+    failed = [one for one in tried if not one.over]
     if not failed:
         return []
     values = _keys(failed) | {

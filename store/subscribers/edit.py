@@ -23,7 +23,7 @@ from store.errors import BadRequest, Conflicted, NotFound, Unavailable
 from store.events import get_event
 from store.outbox import Told
 from store.subscribers.addresses import check_url
-from store.subscribers.messages import message_id, message_number
+from store.subscribers.messages import TEST, message_id, message_number
 from store.subscribers.show import Subscriber, get
 
 Conn = psycopg.Connection[Any]
@@ -72,6 +72,16 @@ REPLAY: Final = """
 UPDATE delivery SET state = 'waiting', attempts = 0, next_at = clock_timestamp(), first_at = clock_timestamp()
  WHERE subscriber_id = %(subscriber)s
    AND CASE WHEN %(message)s::bigint IS NULL THEN state = 'dead' ELSE outbox_id = %(message)s END
+RETURNING outbox_id
+"""
+WRITE_TEST: Final = """
+-- Numbered like the outbox's rows, so that its id is no other message's.
+INSERT INTO delivery (subscriber_id, outbox_id, kind, payload, attempts)
+SELECT %(subscriber)s, t.number, %(kind)s, json_build_object(
+         'type', %(kind)s::text,
+         'timestamp', to_char(t.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+         'data', json_build_object('subscriber', %(subscriber)s::text)), 0
+  FROM (SELECT nextval(pg_get_serial_sequence('outbox', 'id')) AS number, clock_timestamp() AS at) AS t
 RETURNING outbox_id
 """
 REMOVE: Final = "DELETE FROM subscriber WHERE id = %(subscriber)s"
@@ -204,6 +214,23 @@ def replay(conn: Conn, subscriber: int, said: Said, *, message: str | None = Non
             what = {"change": "replay", "messages": len(messages), "first": messages[0]}
             _audit(conn, subscriber, said, what)
         return Replayed(messages)
+
+    return _in_transaction(conn, attempt)
+
+
+def send_test(conn: Conn, subscriber: int, said: Said) -> str:
+    """Have a relay send a test message, once; its id, by which the log says what became of it.
+
+    Raises `NotFound` (unknown_subscriber), `Conflicted` (subscriber_disabled).
+    """
+
+    def attempt() -> str:
+        if _lock(conn, subscriber) != "active":
+            raise Conflicted("subscriber_disabled", "This subscriber is disabled. Enable it first.")
+        values = {"subscriber": subscriber, "kind": TEST}
+        message = message_id(conn.execute(WRITE_TEST, values).fetchall()[0][0])
+        _audit(conn, subscriber, said, {"change": "test", "message": message})
+        return message
 
     return _in_transaction(conn, attempt)
 

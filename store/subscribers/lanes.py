@@ -44,15 +44,16 @@ ON CONFLICT DO NOTHING
 
 CLAIM: Final = f"""
 -- Lanes of active subscribers on which something waits and nobody is, the longest waiting first, of each
--- subscriber as many as it has room for. Locks them; those that another relay locks are its own.
+-- subscriber as many as it has room for. Locks them; those that another relay locks are its own. One look
+-- into `outbox_order` for each lane: as EXISTS it could become a join that reads the whole outbox.
 WITH due AS (
   SELECT p.subscriber_id, p.event_id, p.next_at,
          row_number() OVER (PARTITION BY p.subscriber_id ORDER BY p.next_at) AS place
     FROM subscriber_position p JOIN subscriber s ON s.id = p.subscriber_id
    WHERE s.state = 'active' AND p.next_at <= clock_timestamp()
      AND (p.leased_until IS NULL OR p.leased_until <= clock_timestamp())
-     AND EXISTS (SELECT 1 FROM outbox o
-                  WHERE o.event_id = p.event_id AND o.number > p.number)
+     AND (SELECT true FROM outbox o WHERE o.event_id = p.event_id AND o.number > p.number
+           ORDER BY o.number LIMIT 1)
 ), mine AS (
   SELECT p.subscriber_id, p.event_id
     FROM subscriber_position p JOIN due USING (subscriber_id, event_id)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final
 
-import psycopg
 from msgspec import Struct
 
 WRITE: Final = """
@@ -58,8 +57,3 @@ def values_of(entries: Sequence[Entry]) -> dict[str, list[Any]]:
         "errors": [one.error for one in entries],
         "took": [one.took_ms for one in entries],
     }
-
-
-def write(conn: psycopg.Connection[Any], entry: Entry) -> None:
-    """Add one."""
-    conn.execute(WRITE, values_of([entry]))

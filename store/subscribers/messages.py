@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from store.errors import NotFound
+
+TEST: Final = "webhook.test"
+"""The kind of a message that an operator sends to try a subscriber; it is sent once."""
 
 
 def message_id(outbox_id: int) -> str:

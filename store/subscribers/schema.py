@@ -64,7 +64,7 @@ delivery = Table(
     metadata,
     Column("subscriber_id", Integer, primary_key=True, autoincrement=False),
     Column("outbox_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("event_id", Integer, nullable=False),
+    Column("event_id", Integer, nullable=True, comment="null: a test message"),
     Column("kind", Text, nullable=False),
     Column("payload", Text, nullable=False, comment="as it is sent, to the byte"),
     Column("state", Text, nullable=False, server_default="waiting"),

@@ -26,10 +26,6 @@ SELECT s.id::text, s.url, e.slug, s.kinds, s.state, s.disabled_why, s.created_at
 """
 LIST: Final = f"{_COLUMNS} ORDER BY s.id DESC"
 GET: Final = f"{_COLUMNS} WHERE s.id = %(subscriber)s"
-SECRETS: Final = """
-SELECT url, secret, CASE WHEN previous_until > clock_timestamp() THEN previous_secret END
-  FROM subscriber WHERE id = %(subscriber)s
-"""
 LOG: Final = """
 SELECT l.message, l.kind, e.slug, l.at, l.attempt, l.outcome, l.status, l.error, l.took_ms
   FROM delivery_log l LEFT JOIN event e ON e.id = l.event_id
@@ -129,14 +125,6 @@ def show(conn: Conn, subscriber: int, limit: int = LOG_ROWS) -> Shown:
     )
 
 
-def secrets_of(conn: Conn, subscriber: int) -> tuple[str, list[str]]:
-    """Where it is and the secrets that sign now, the newest first; raises `NotFound`."""
-    row = conn.execute(SECRETS, {"subscriber": subscriber}).fetchone()
-    if row is None:
-        raise _unknown(subscriber)
-    return row[0], [secret for secret in row[1:] if secret is not None]
-
-
 def _unknown(subscriber: int) -> NotFound:
-    story = f"There is no subscriber {subscriber}. GET /v1/operator/webhooks lists them."
+    story = f"There is no subscriber {subscriber}. List them: ./run webhook list."
     return NotFound("unknown_subscriber", story)

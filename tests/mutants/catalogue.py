@@ -38,6 +38,7 @@ from tests.mutants.guards import (
     store_waiting,
     storm,
     tickets,
+    webhooks,
 )
 from tests.mutants.mutant import Mutant
 
@@ -73,6 +74,7 @@ def all_mutants() -> list[Mutant]:
         *store_lost_time.MUTANTS,
         *moved_plans.MUTANTS,
         *figures_money.MUTANTS,
+        *webhooks.MUTANTS,
         *allocator_replay.MUTANTS,
         *checker.MUTANTS,
         *checker_told.MUTANTS,

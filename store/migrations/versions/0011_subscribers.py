@@ -102,7 +102,7 @@ def _delivery() -> None:
         "delivery",
         sa.Column("subscriber_id", sa.Integer(), primary_key=True, autoincrement=False),
         sa.Column("outbox_id", sa.BigInteger(), primary_key=True, autoincrement=False),
-        sa.Column("event_id", sa.Integer(), nullable=False),
+        sa.Column("event_id", sa.Integer(), nullable=True, comment="null: a test message"),
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("payload", sa.Text(), nullable=False, comment="as it is sent, to the byte"),
         sa.Column("state", sa.Text(), nullable=False, server_default="waiting"),
