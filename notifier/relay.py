@@ -29,7 +29,7 @@ from notifier.outgoing import Outgoing
 from notifier.reading import Reading
 from store.database import OPTIONS
 from store.jitter import jitter
-from store.subscribers import again, lanes, restored, trim
+from store.subscribers import again, lanes, trim
 from store.subscribers.addresses import private_allowed
 from store.subscribers.again import Due
 from store.subscribers.lanes import Claimed, LaneKey
@@ -101,8 +101,6 @@ async def _run_connected(database_url: str, stop: asyncio.Event, outgoing: Outgo
         await _connect(database_url) as for_looks,
         await _connect(database_url) as for_rows,
     ):
-        if (await (await for_looks.execute(restored.IS_AHEAD)).fetchall())[0][0]:
-            raise restored.RestoredElsewhere
         relay = Relay(for_looks, Reading(for_rows), Notes(for_notes), outgoing)
         await relay.run(stop)
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from onsale.commands.event_seats import DataDirOption, JsonOption, WhoOption, WhyOption, name_of
 from onsale.commands.plainly import print_json, print_plainly, told_plainly, with_engines
 from store import audit
-from store.subscribers import edit, restored, show
+from store.subscribers import edit, show
 from store.subscribers.addresses import private_allowed
 from store.subscribers.show import Attempt, Shown, Subscriber
 
@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.1
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Webhooks: add, list, show, rotate, disable, enable, replay, test, remove, restored.",
+    help="Webhooks: add, list, show, rotate, disable, enable, replay, test, remove.",
 )
 NumberArgument = Annotated[
     int, typer.Argument(metavar="WEBHOOK", min=1, max=(1 << 31) - 1, help="Its number, as in the list.")
@@ -184,17 +184,6 @@ def remove(
         print_json({"id": str(number), "state": "removed"})
     else:
         print_plainly(f"Webhook {number} is gone.")
-
-
-@app.command("restored")
-def after_a_restore(data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
-    """After a dump was restored into another Postgres: the outbox goes on where it was."""
-    with told_plainly(as_json), with_engines(data_dir) as (conn, _):
-        mended = restored.mend(conn)
-    if as_json:
-        print_json({"mended": mended})
-    else:
-        print_plainly("Relays may run again." if mended else "There is nothing to mend.")
 
 
 def _turn(

@@ -52,6 +52,12 @@ SELECT event.id FROM event
  ORDER BY figures.changed_at NULLS FIRST, event.id LIMIT {EVENTS_MAX}
 """
 
+YET_TO_COUNT: Final = """
+EXISTS (SELECT 1 FROM event LEFT JOIN figures ON figures.event_id = event.id
+         WHERE event.id = o.event_id AND coalesce(figures.outbox_number, 0) < o.number)
+"""
+"""The condition that row `o` of the outbox is not counted yet, for whoever forgets rows."""
+
 READ: Final = "SELECT outbox_number, batch_no, figures::text FROM figures WHERE event_id = %(event)s"
 
 BEGIN: Final = """

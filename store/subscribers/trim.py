@@ -8,6 +8,9 @@ from typing import Any, Final
 
 import psycopg
 
+from store import mail
+from store.figures import project
+
 Conn = psycopg.Connection[Any]
 
 ROWS_MAX: Final = 5_000
@@ -22,7 +25,7 @@ EXISTS (SELECT 1 FROM subscriber s
          WHERE s.state = 'active' AND coalesce(s.event_id, o.event_id) = o.event_id
            AND coalesce(p.number, 0) < o.number)
 """
-READERS: Final = [SUBSCRIBERS]
+READERS: Final = [SUBSCRIBERS, mail.YET_TO_READ, project.YET_TO_COUNT]
 """Who reads the outbox: each the condition that somebody has yet to read row `o`. Who is disabled keeps
 nothing: the outbox would have no bound."""
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from notifier.payloads import Names, names_of, payload, timestamp
-from store.outbox import Position, Row
+from store.outbox import Row
 from store.plan import encode
 from tests.notifier.conftest import PLAN
 
@@ -14,7 +14,7 @@ NAMES = Names(["A-1", "A-2"], ["floor"], ["Gold"])
 
 
 def told(body, names=NAMES):
-    row = Row(Position(1, 2), "order.paid", msgspec.json.encode(body), 1_763_720_000_000_001)
+    row = Row(1, 2, "order.paid", msgspec.json.encode(body), 1_763_720_000_000_001)
     return msgspec.json.decode(payload(row, "gig", names))["data"]
 
 
@@ -51,5 +51,5 @@ def test_what_does_not_fit_the_plan_is_told_in_numbers(body):
 
 
 def test_the_same_row_gives_the_same_bytes():
-    row = Row(Position(1, 2), "order.paid", b'{"seats":[0],"buyer":"ann"}', 7)
+    row = Row(1, 2, "order.paid", b'{"seats":[0],"buyer":"ann"}', 7)
     assert payload(row, "gig", NAMES) == payload(row, "gig", NAMES)

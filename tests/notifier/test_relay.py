@@ -16,7 +16,7 @@ from notifier.notes import Notes
 from onsale.engines.data_dir import REPOSITORY
 from store import events, outbox
 from store.outbox import Told
-from store.subscribers import lanes, restored
+from store.subscribers import lanes
 from store.subscribers.addresses import ALLOW_PRIVATE
 from tests.gateway.rig import scenario
 from tests.notifier.conftest import PLAN
@@ -122,42 +122,6 @@ async def test_the_next_goes_out_when_the_one_before_was_answered(conn, database
 
 
 @scenario
-async def test_what_commits_late_is_told_and_nothing_overtakes_it(conn, database_url, event):
-    """Who writes first and commits last has the lower number; reading by numbers alone would pass it by."""
-    async with sink() as there:
-        subscribe(conn, there.url)
-        tell(conn, event, 0)
-        with psycopg.connect(database_url) as late:
-            outbox.write(late, event, Told.PAYMENT_LATE, {"n": 1})
-            tell(conn, event, 2)
-            async with relaying(database_url):
-                await there.has(1)
-                tell(conn, event, 3)
-                await asyncio.sleep(4 * relay.PAUSE_SECONDS_MAX)
-                assert there.numbers == [0]
-                late.commit()
-                await there.has(4)
-    assert there.numbers == [0, 1, 2, 3]
-
-
-@scenario
-async def test_what_follows_from_a_committed_change_comes_after_it(conn, database_url, event):
-    """The order is that of transactions: numbers are given before one waits for the other."""
-    async with sink() as there:
-        subscribe(conn, there.url)
-        with psycopg.connect(database_url) as first, psycopg.connect(database_url) as second:
-            first.execute("SELECT nextval(pg_get_serial_sequence('outbox', 'id'))")
-            outbox.write(first, event, Told.PAYMENT_LATE, {"n": 1})
-            outbox.write(second, event, Told.PAYMENT_LATE, {"n": 2})
-            second.commit()
-            first.commit()
-        tell(conn, event, 3)
-        async with relaying(database_url):
-            await there.has(3)
-    assert there.numbers == [1, 2, 3]
-
-
-@scenario
 async def test_what_was_sent_and_not_noted_is_sent_again_with_the_same_id(conn, database_url, event):
     """The relay is killed before it has the answer."""
     environ = os.environ | {"DATABASE_URL": database_url, "REDIS_URL": "redis://none", ALLOW_PRIVATE: "1"}
@@ -168,7 +132,7 @@ async def test_what_was_sent_and_not_noted_is_sent_again_with_the_same_id(conn, 
             there.answer = lambda _: process.kill() or 204
             await there.has(1)
             process.wait()
-        assert one(conn, "SELECT id FROM subscriber_position") == 0, "nothing is noted"
+        assert one(conn, "SELECT number FROM subscriber_position") == 0, "nothing is noted"
         there.answer = lambda _: 204
         conn.execute("UPDATE subscriber_position SET leased_until = clock_timestamp()")
         async with relaying(database_url):
@@ -185,8 +149,8 @@ async def test_a_lane_is_one_relays_until_its_lease_ran_out(conn, database_url, 
         subscribe(conn, there.url)
         tell(conn, event, 1)
         conn.execute(
-            "INSERT INTO subscriber_position (subscriber_id, event_id, xid, id, lease, leased_until)"
-            " VALUES (1, %s, 0, 0, gen_random_uuid(), clock_timestamp() + interval '1 hour')",
+            "INSERT INTO subscriber_position (subscriber_id, event_id, number, lease, leased_until)"
+            " VALUES (1, %s, 0, gen_random_uuid(), clock_timestamp() + interval '1 hour')",
             [event],
         )
         async with relaying(database_url):
@@ -201,7 +165,7 @@ async def test_whoever_lost_the_lease_notes_nothing_and_stops(conn, database_url
     """Another relay has gone on meanwhile: how far it is stays."""
 
     def taken_away(got):
-        conn.execute("UPDATE subscriber_position SET lease = gen_random_uuid(), xid = 1, id = 7")
+        conn.execute("UPDATE subscriber_position SET lease = gen_random_uuid(), number = 7")
         return 204
 
     async with sink() as there:
@@ -211,7 +175,7 @@ async def test_whoever_lost_the_lease_notes_nothing_and_stops(conn, database_url
         async with relaying(database_url):
             await there.has(1)
             await until(lambda: one(conn, "SELECT count(*) FROM delivery_log") >= 1)
-        assert rows(conn, "SELECT xid, id, lease IS NULL FROM subscriber_position") == [(1, 7, False)]
+        assert rows(conn, "SELECT number, lease IS NULL FROM subscriber_position") == [(7, False)]
 
 
 @scenario
@@ -289,8 +253,8 @@ async def test_only_what_was_asked_for_is_told(conn, database_url, event):
             await there.has(2)
             await until(
                 lambda: (
-                    rows(conn, "SELECT max(id) FROM outbox")
-                    == rows(conn, "SELECT max(id) FROM subscriber_position")
+                    rows(conn, "SELECT max(number) FROM outbox")
+                    == rows(conn, "SELECT max(number) FROM subscriber_position")
                 )
             )
     assert sorted(there.numbers) == [1, 4]
@@ -299,8 +263,6 @@ async def test_only_what_was_asked_for_is_told(conn, database_url, event):
 @scenario
 async def test_a_subscriber_is_not_told_what_was_before_it_unless_it_asks(conn, database_url, event):
     tell(conn, event, 1)
-    over = "SELECT max(xid) < pg_snapshot_xmin(pg_current_snapshot())::text::bigint FROM outbox"
-    await until(lambda: one(conn, over))
     async with sink() as there:
         subscribe(conn, there.url)
         subscribe(conn, there.url, from_start=True)
@@ -327,7 +289,7 @@ async def test_a_relay_ends_within_a_second_though_a_subscriber_does_not_answer(
         await there.has(1)
         stop.set()
         await asyncio.wait_for(running, 1.0)
-        assert rows(conn, "SELECT lease, id FROM subscriber_position") == [(None, 0)], "given back"
+        assert rows(conn, "SELECT lease, number FROM subscriber_position") == [(None, 0)], "given back"
         release.set()
 
 
@@ -363,28 +325,6 @@ async def test_a_relay_waits_for_postgres_and_goes_on(conn, database_url, event,
             conn.execute("UPDATE subscriber_position SET leased_until = NULL, lease = NULL")
             tell(conn, event, 2)
             await until(lambda: 2 in there.numbers)
-
-
-@scenario
-async def test_after_a_restore_into_another_cluster_nothing_is_passed_by(conn, database_url, event):
-    """There, ids of transactions are lower than what was told and what is yet to be told."""
-    async with sink() as there:
-        number, _ = subscribe(conn, there.url)
-        tell(conn, event, 1, 2, 3)
-        conn.execute("UPDATE outbox SET xid = (1::bigint << 40) + 10 - id")  # told in the order 3, 2, 1
-        conn.execute(
-            "INSERT INTO subscriber_position (subscriber_id, event_id, xid, id)"
-            " SELECT %s, event_id, xid, id FROM outbox ORDER BY xid LIMIT 1",
-            [number],
-        )
-        conn.execute("UPDATE subscriber SET since_xid = 1::bigint << 39")
-        with pytest.raises(restored.RestoredElsewhere, match="webhook restored"):
-            await relay.run(database_url, stop=asyncio.Event(), allow_private=True)
-        assert restored.mend(conn)
-        tell(conn, event, 4)
-        async with relaying(database_url):
-            await there.has(3)
-    assert there.numbers == [2, 1, 4]
 
 
 def test_as_a_long_job_it_ends_when_it_is_told(conn, database_url):

@@ -97,15 +97,6 @@ def test_a_test_that_no_relay_sends_says_so(run, monkeypatch):
     assert (code, "is one running?" in out) == (1, True)
 
 
-def test_after_a_restore_the_outbox_goes_on(run, conn):
-    assert run("restored")[1] == "There is nothing to mend.\n"
-    conn.execute(
-        "INSERT INTO outbox (event_id, kind, body, xid) VALUES (1, 'order.paid', '{}', 1::bigint << 40)"
-    )
-    assert run("restored")[1] == "Relays may run again.\n"
-    assert json.loads(run("restored", "--json")[1]) == {"mended": False}
-
-
 def test_what_cannot_be_is_one_line_and_exit_code_one(run):
     code, out, err = run("add", "http://127.0.0.1", *SAID)
     assert (code, out) == (1, "")

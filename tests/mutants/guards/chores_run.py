@@ -32,14 +32,6 @@ trim = In("onsale/chores/trim.py")
 
 TOLD: list[Mutant] = [
     mails(
-        Kind.SNAPSHOT,
-        "rows are passed over by nobody while an older transaction runs",
-        "connection.execute(outbox.READ_AFTER, values)",
-        'connection.execute(outbox.READ_AFTER.replace("< pg_snap", "<> pg_snap"), values)',
-        f"{MAIL}::test_rows_of_a_transaction_that_still_runs_wait",
-        more=(("AND outbox.xid < pg_snapshot_xmin", "AND outbox.xid <> pg_snapshot_xmin"),),
-    ),
-    mails(
         Kind.DEDUPE,
         "a row is made a mail of once",
         "        moved = await connection.execute(MOVE_POSITION, values)\n"

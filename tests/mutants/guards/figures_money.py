@@ -33,7 +33,7 @@ FIGURES: list[Mutant] = [
     project(
         Kind.CONDITION,
         "figures do not go back to what somebody slower has counted",
-        " AND (xid, outbox_id, batch_no) = (%(was_xid)s, %(was_id)s, %(was_batch)s)\n",
+        " AND (outbox_number, batch_no) = (%(was_number)s, %(was_batch)s)\n",
         "\n",
         f"{PROJECT}::test_who_counted_less_does_not_put_it_over_what_somebody_else_counted",
     ),

@@ -11,8 +11,6 @@ BACKOFF = "tests/notifier/test_backoff.py"
 ADDRESSES = "tests/store/subscribers/test_addresses.py"
 EDIT = "tests/store/subscribers/test_edit.py"
 TRIM = "tests/store/subscribers/test_trim.py"
-LATE = f"{RELAY}::test_what_commits_late_is_told_and_nothing_overtakes_it"
-HORIZON = "tests/store/test_outbox.py::test_nothing_is_read_above_a_transaction_that_still_runs"
 ONE_AT_A_TIME = f"{RELAY}::test_the_next_goes_out_when_the_one_before_was_answered"
 TWO_RELAYS = f"{RELAY}::test_two_relays_keep_the_order_of_each_event_and_send_nothing_twice"
 LEASED = f"{RELAY}::test_a_lane_is_one_relays_until_its_lease_ran_out"
@@ -22,19 +20,16 @@ GONE = f"{TRIES}::test_410_disables_a_subscriber_and_nothing_is_lost"
 AWAY = f"{TRIES}::test_who_is_away_is_waited_for_once_enough_is_set_aside"
 FAILING = f"{TRIES}::test_who_could_not_be_delivered_anything_for_days_is_disabled"
 CHOSEN = f"{RELAY}::test_only_what_was_asked_for_is_told"
-RESTORED = f"{RELAY}::test_after_a_restore_into_another_cluster_nothing_is_passed_by"
 REWRITTEN = f"{OUTGOING}::test_no_way_to_write_this_machines_address_leads_to_it"
 NAMED = f"{OUTGOING}::test_a_name_with_any_address_that_is_not_public_is_refused_whole"
 REBOUND = f"{OUTGOING}::test_a_name_that_changes_between_the_look_and_the_connection_leads_nowhere_else"
 NOT_PUBLIC = f"{ADDRESSES}::test_every_other_address_is_not_however_it_is_carried"
 URLS = f"{ADDRESSES}::test_a_url_that_may_not_is_refused_with_what_to_do"
-outbox = In("store/outbox.py")
 lanes = In("store/subscribers/lanes.py")
 again = In("store/subscribers/again.py")
 edit = In("store/subscribers/edit.py")
 trim = In("store/subscribers/trim.py")
 addresses = In("store/subscribers/addresses.py")
-restored = In("store/subscribers/restored.py")
 lane = In("notifier/lane.py")
 notes = In("notifier/notes.py")
 relay = In("notifier/relay.py")
@@ -42,22 +37,6 @@ outgoing = In("notifier/outgoing.py")
 backoff = In("notifier/backoff.py")
 
 TOLD: list[Mutant] = [
-    outbox(
-        Kind.SNAPSHOT,
-        "what commits late is not passed by in the outbox",
-        "   AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint\n ORDER",
-        " ORDER",
-        HORIZON,
-        LATE,
-    ),
-    outbox(
-        Kind.SNAPSHOT,
-        "the outbox is read in the order of transactions",
-        " ORDER BY xid, id LIMIT",
-        " ORDER BY id LIMIT",
-        "tests/store/test_outbox.py::test_rows_come_in_the_order_of_transactions_and_within_one_as_they_were_written",
-        RESTORED,
-    ),
     lanes(
         Kind.FENCE,
         "a lane is claimed by one relay at a time",
@@ -169,20 +148,6 @@ TOLD: list[Mutant] = [
         " WHERE s.id = ANY (%(subscribers)s::int[]) AND s.state = 'active'\n   AND EXISTS",
         " WHERE s.id = ANY (%(subscribers)s::int[]) AND s.state = 'disabled'\n   AND EXISTS",
         FAILING,
-    ),
-    restored(
-        Kind.SNAPSHOT,
-        "rows of another cluster are moved below what this one gives",
-        '    "UPDATE outbox SET xid = xid - %(distance)s",\n',
-        '    "UPDATE outbox SET xid = xid - 0 * %(distance)s",\n',
-        RESTORED,
-    ),
-    relay(
-        Kind.SNAPSHOT,
-        "a relay refuses to run on an outbox of another cluster",
-        "            raise restored.RestoredElsewhere\n",
-        "            pass\n",
-        RESTORED,
     ),
     backoff(
         Kind.BOUND,
@@ -313,8 +278,8 @@ OPERATED: list[Mutant] = [
     trim(
         Kind.CONDITION,
         "what a subscriber has not begun to read stays in the outbox",
-        "(coalesce(p.xid, s.since_xid), coalesce(p.id, 0)) < (o.xid, o.id))",
-        "(p.xid, p.id) < (o.xid, o.id))",
+        "coalesce(p.number, 0) < o.number)",
+        "p.number < o.number)",
         f"{TRIM}::test_what_a_subscriber_has_not_begun_to_read_stays",
     ),
     trim(

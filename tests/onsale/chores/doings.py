@@ -18,15 +18,6 @@ from store.payments.settle import Notice
 from store.payments.states import NoticeKind
 from store.settings import EngineUrls
 
-OUTBOX_CAN_BE_READ = """
-DO $$ BEGIN
-  WHILE EXISTS (SELECT FROM outbox WHERE xid >= pg_snapshot_xmin(pg_current_snapshot())::text::bigint) LOOP
-    PERFORM pg_sleep(0.002);
-  END LOOP;
-END $$
-"""
-"""Rows are read when no older transaction runs, of any database of the server: other tests' too."""
-
 
 class Killed(BaseException):
     """The process is gone: nothing after this runs."""

@@ -18,7 +18,7 @@ from store import mail as rows
 from store import outbox
 from store.errors import Unavailable
 from store.outbox import Told
-from tests.onsale.chores.doings import OUTBOX_CAN_BE_READ, Killed, doing, settings_of
+from tests.onsale.chores.doings import Killed, doing, settings_of
 from tests.store.payments.paying import begun, notice, told
 from tests.store.test_holds import HOLD, hold
 
@@ -55,7 +55,6 @@ def bought(conn, event, number=0, address="ann@example.org"):
 
 
 def send(conn, database_url, carrier, **how):
-    conn.execute(OUTBOX_CAN_BE_READ)
     return doing(database_url, functools.partial(mail, carrier=carrier), **how)
 
 
@@ -171,26 +170,8 @@ def test_an_address_nobody_has_is_given_up_at_once(conn, event, database_url, ca
     assert carrier.messages == []
 
 
-def test_rows_of_a_transaction_that_still_runs_wait(conn, event, database_url, carrier, new_transaction):
-    outbox.write(new_transaction, event, Told.EVENT_CANCELED, {})
-    bought(conn, event)
-    doing(database_url, functools.partial(mail, carrier=carrier))
-    assert carrier.messages == []
-    new_transaction.commit()
-    assert send(conn, database_url, carrier).done == 2
-
-
-@pytest.fixture
-def new_transaction(database_url):
-    import psycopg
-
-    with psycopg.connect(database_url) as connection:
-        yield connection
-
-
 def test_without_a_mail_server_mails_are_files(conn, event, database_url, tmp_path):
     payment = bought(conn, event)
-    conn.execute(OUTBOX_CAN_BE_READ)
     doing(database_url, mail, settings=settings_of(database_url, folder=tmp_path / "mail"))
     [file] = list((tmp_path / "mail").iterdir())
     message = email.message_from_bytes(file.read_bytes(), policy=email.policy.default)
@@ -282,7 +263,6 @@ def test_what_a_mail_server_refuses_for_good_is_never_sent_again(monkeypatch, co
 
 def test_bodies_are_read_as_they_were_told(conn, event, database_url):
     bought(conn, event)
-    conn.execute(OUTBOX_CAN_BE_READ)
 
     async def take(run):
         for number in await rows.unread(run.connection):

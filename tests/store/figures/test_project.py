@@ -199,13 +199,13 @@ def test_it_runs_until_it_is_told_to_stop_and_counts_what_comes_meanwhile(conn, 
 
 def test_a_row_that_cannot_be_counted_keeps_only_its_own_event(conn, event, caplog):
     events.create_event(conn, "gig-2", "Two", 1, PLAN)
-    conn.execute("INSERT INTO outbox (event_id, kind, body) VALUES (%s, 'order.paid', '[]')", (event,))
+    conn.execute(outbox.INSERT, {"events": [event], "kinds": ["order.paid"], "bodies": ["[]"]})
     sales.sell(conn, 2, PLAN, GUID[:1], {}, "bob", HoldKind.COMPLIMENTARY, WHO)
     stop = threading.Event()
     runner = threading.Thread(target=run, args=(url_of(conn), stop))
     runner.start()
     waited = threading.Event()
-    while not conn.execute("SELECT 1 FROM figures WHERE event_id = 2 AND xid > 0").fetchall():
+    while not conn.execute("SELECT 1 FROM figures WHERE event_id = 2 AND outbox_number > 0").fetchall():
         assert runner.is_alive()
         waited.wait(0.01)
     stop.set()

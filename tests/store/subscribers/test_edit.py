@@ -8,8 +8,9 @@ import threading
 import psycopg
 import pytest
 
-from store import audit, events
+from store import audit, events, outbox
 from store.errors import BadRequest, Conflicted, NotFound, Unavailable
+from store.outbox import Told
 from store.subscribers import edit, show
 from store.venues.make import make
 from store.venues.rows import save_venue
@@ -149,7 +150,7 @@ def test_what_does_not_wait_cannot_be_replayed(conn, number, message):
 
 def test_a_test_message_has_a_number_that_no_other_message_gets(conn, number, event):
     message = edit.send_test(conn, number, SAID)
-    conn.execute("INSERT INTO outbox (event_id, kind, body) VALUES (%s, 'order.paid', '{}')", [event])
+    outbox.write(conn, event, Told.ORDER_PAID, {})
     assert (message, conn.execute("SELECT id FROM outbox").fetchone()) == ("msg_1", (2,))
     assert show.get(conn, number).waiting == 1
 
@@ -166,7 +167,7 @@ def test_removing_leaves_nothing_but_who_did_it(conn, number, event):
     other = int(edit.add(conn, URL, SAID).subscriber.id)
     for one in (number, other):
         conn.execute(SET_ASIDE, [one, 1, "dead"])
-        conn.execute("INSERT INTO subscriber_position VALUES (%s, 1, 1, 1)", [one])
+        conn.execute("INSERT INTO subscriber_position VALUES (%s, 1, 1)", [one])
         conn.execute(
             "INSERT INTO delivery_log (subscriber_id, message, kind, attempt, outcome, took_ms)"
             " VALUES (%s, 'msg_1', 'order.paid', 1, 'dead', 1)",
@@ -213,7 +214,7 @@ def test_who_did_what_cannot_be_changed(conn, number, change):
         "UPDATE subscriber SET state = 'disabled'",
         "UPDATE subscriber SET disabled_why = 'x'",
         "UPDATE subscriber SET previous_secret = 'x'",
-        "INSERT INTO subscriber_position VALUES (1, 1, 0, 0, 0, now(), NULL, now())",
+        "INSERT INTO subscriber_position VALUES (1, 1, 0, 0, now(), NULL, now())",
         "INSERT INTO delivery VALUES (1, 1, 1, 'k', '{}', 'sent', 1)",
         "INSERT INTO delivery VALUES (1, 1, 1, 'k', '{}', 'dead', -1)",
     ],
