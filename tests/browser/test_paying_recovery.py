@@ -230,6 +230,26 @@ def test_it_is_asked_for_ever_more_seldom_and_not_for_ever(
     expect(page.locator(".order")).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    "body", ["", '{"payment":"1', "<h1>Sign in to this network</h1>", "[]", "null", "{}"]
+)
+def test_half_an_answer_or_somebody_elses_is_none(held: Page, fake: FakeGateway, body: str) -> None:
+    fake.paying.telling = False
+    held.route("**/payment", lambda route: route.fulfill(status=200, body=body), times=1)
+    held.locator(PAY).click()
+    expect(held.locator(STATE)).to_contain_text("We did not hear whether you can pay now.")
+    held.wait_for_url("**/pay/*")
+    held.route("**/payment", lambda route: route.fulfill(status=200, body=body), times=2)
+    fake.paying.provider_settles = False
+    come_back(held)
+    expect(held.locator(STATE)).to_contain_text("We wait for your bank’s word.")
+    with held.expect_request_finished(lambda request: request.url.endswith("/payment")):
+        pass
+    expect(held.locator(STATE)).to_contain_text("We wait for your bank’s word.")
+    fake.paying.settle("succeeded")
+    expect(held.locator(".order")).to_be_visible()
+
+
 def test_another_tab_of_the_buyer_shows_the_same(tabs: Tabs, fake: FakeGateway, choose: Choose) -> None:
     fake.demo = False
     one = tabs.open("/e/demo#token=token-of-ann")
