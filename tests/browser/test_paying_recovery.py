@@ -307,12 +307,12 @@ def test_a_word_that_was_long_on_its_way_takes_nothing_back(held: Page, fake: Fa
     payment = pay_unheard(held, fake)
     run_out(fake, payment.hold)
     fake.paying.settle("refund_due", reason="late")
-    expect(held.locator(CARD)).to_contain_text("goes back to you")
+    expect(held.locator(CARD)).to_contain_text("You need not do anything.")
     old = {"payment": str(payment.number), "hold": payment.hold, "state": "created", "reason": None}
     fake.send_all({"type": "payment", **old})
     fake.send_all({"type": "event", "state": "paused"})
     expect(held.locator("#milestones")).to_contain_text("paused")
-    expect(held.locator(CARD)).to_contain_text("goes back to you")
+    expect(held.locator(CARD)).to_contain_text("You need not do anything.")
 
 
 def test_an_event_that_wants_money_by_now_is_paid_without_another_press(
