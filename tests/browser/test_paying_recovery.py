@@ -308,6 +308,7 @@ def test_a_word_that_was_long_on_its_way_takes_nothing_back(held: Page, fake: Fa
     run_out(fake, payment.hold)
     fake.paying.settle("refund_due", reason="late")
     expect(held.locator(CARD)).to_contain_text("You need not do anything.")
+    payment.state, payment.reason = "created", None  # a gateway that reads from a replica lags
     old = {"payment": str(payment.number), "hold": payment.hold, "state": "created", "reason": None}
     fake.send_all({"type": "payment", **old})
     fake.send_all({"type": "event", "state": "paused"})
