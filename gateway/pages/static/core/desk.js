@@ -1,5 +1,7 @@
 // What the page asks of payments over HTTP. One question, one answer; who asks decides whether to ask again.
 
+import { isPayment } from "./payments.js";
+
 /** Nobody waits longer for an answer. */
 const ANSWER_WITHIN_MS = 15_000;
 
@@ -32,14 +34,17 @@ export class Desk {
       const answer = await fetch(`${this.event}/holds/${encodeURIComponent(hold)}/payment`, {
         ...options, headers: { ...headers, Authorization: `Bearer ${this.token()}` }, signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
       });
-      const body = await answer.json().catch(() => ({}));
+      const body = await answer.json().catch(() => null);
+      if (answer.ok && !isPayment(body)) return NONE; // half of an answer, or somebody else's
       const retry_ms = 1000 * (Number(answer.headers.get("Retry-After")) || 0);
       return { status: answer.status, body, code: body?.code ?? "", retry_ms };
     } catch {
-      return { status: 0, body: {}, code: "", retry_ms: 0 };
+      return NONE;
     }
   }
 }
+
+const NONE = { status: 0, body: null, code: "", retry_ms: 0 };
 
 /** Whether the same is to be asked again: nobody was there, or had the time. @param {Answer} answer */
 export const isAway = ({ status, code }) => status === 0 || status >= 500 || status === 429 || code === "request_under_way";

@@ -62,6 +62,9 @@ const awaits = ({ visit, state, declines, declines_then }) =>
 /** Whether its buyer may be paying it just now, or did. @param {Payment} payment */
 export const mayBePaid = ({ state, payment, visit }) => (OPEN.has(state) || state === "") && (payment !== "" || visit !== "");
 
+/** Whether this tells of a payment. @param {any} told */
+export const isPayment = (told) => ORDER.indexOf(told?.state) > 0;
+
 /** Takes what the server says. @param {Payment} payment @param {any} told */
 export function take(payment, told) {
   const before = payment.state;
