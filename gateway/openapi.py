@@ -26,12 +26,14 @@ from gateway.tickets.described import CALLS as TICKETS
 from gateway.waiters import WaitingList
 from store.audit import Audit
 from store.calling_off.state import CalledOff
+from store.chores.runs import ChoreRun
 from store.event_prices import EventPrices, ShownPrices
 from store.events import Event
 from store.figures.read import EventFigures, PublicFigures
 from store.overview import Overview
 from store.payments.settlement import Settlement
 from store.payments.shown import ShownPayment
+from store.payments.stuck import StuckRefund
 from store.plan import Plan
 from store.prices import PriceTerms
 from store.recategorise import Recategorised
@@ -144,6 +146,13 @@ class Ready(Struct):
 
 class Events(Struct):
     events: list[Event]
+
+
+class Chores(Struct):
+    chores: list[ChoreRun]
+    """Each also with its `trouble`, null where there is none."""
+    stuck_refunds: list[StuckRefund]
+    """Which their provider will never give."""
 
 
 class Tours(Struct):
@@ -284,6 +293,9 @@ CALLS: dict[tuple[str, str], Call] = {
     ),
     ("patch", "/v1/operator/events/{event}/policy"): Call(
         {200: ("The event as it is now.", Event)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("get", "/v1/operator/chores"): Call(
+        {200: ("When each last ran, and what needs a hand.", Chores)}, (503,), "operator"
     ),
     ("get", "/v1/operator/tours"): Call({200: ("Newest first.", Tours)}, (503,), "operator"),
     ("post", "/v1/operator/tours"): Call(

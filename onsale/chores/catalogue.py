@@ -59,6 +59,12 @@ SHORT: Final[tuple[Chore, ...]] = (
     Chore("mail", "tells buyers by mail", 3, f"{HERE}.mail:mail"),
     Chore("sweep", "frees what ran out where nobody attends", 15, f"{HERE}.sweep:sweep"),
     Chore("reconcile", "compares money and seat maps with Postgres", 30, f"{HERE}.reconcile:reconcile"),
+    Chore(
+        "calling-off",
+        "takes back or moves orders of events that are off",
+        5,
+        f"{HERE}.calling_off:calling_off",
+    ),
     Chore("trim", "forgets what nobody needs any more", 3_600, f"{HERE}.trim:trim"),
 )
 LONG: Final[tuple[Chore, ...]] = (

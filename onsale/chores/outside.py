@@ -1,18 +1,20 @@
 """Whom chores ask outside: payment providers, and an event's stream for a late payment.
 
-Both belong to the gateway; among the chores they are named here alone, and imported when they are needed.
+Both belong to the gateway; among the chores they are named here alone.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Mapping
 from typing import Final
 
 from redis.exceptions import RedisError
 
+from gateway.payments import asking
 from gateway.payments.port import Provider
+from gateway.payments.providers import providers_of
+from gateway.settings import PaymentSettings
 from onsale.chores.settings import ChoreSettings
 from store import lookups
 from store import plan as plans
@@ -26,10 +28,7 @@ STREAM_SECONDS_MAX: Final = 5.0
 
 def configured_providers() -> Mapping[str, Provider]:
     """Every provider whose settings are given, by name: payments may be of another than now."""
-    settings = importlib.import_module("gateway.settings").PaymentSettings.from_env()
-    providers = importlib.import_module("gateway.payments.providers")
-    found: Mapping[str, Provider] = providers.providers_of(settings)
-    return found
+    return providers_of(PaymentSettings.from_env())
 
 
 async def ask(connection: Conn, settings: ChoreSettings, slug: str, payment: Known) -> None:
@@ -37,13 +36,12 @@ async def ask(connection: Conn, settings: ChoreSettings, slug: str, payment: Kno
 
     Raises `Unavailable`: it is asked again. No transaction is open.
     """
-    append = importlib.import_module("gateway.payments.asking").ask
     text, _ = await lookups.plan_text(connection, payment.event_id)
     plan = await asyncio.to_thread(plans.decode, text)
     client = connect_async(settings.engines.redis_url, connections_max=1)
     try:
         async with asyncio.timeout(STREAM_SECONDS_MAX):
-            await append(RedisIntake(client, slug), plan, payment)
+            await asking.ask(RedisIntake(client, slug), plan, payment)
     except (OnsaleError, RedisError, OSError) as error:  # its allocator makes a missing stream anew
         raise Unavailable(f"The stream of {slug} cannot be asked now: {error}") from error
     finally:

@@ -1,32 +1,31 @@
 """Forgets what nobody needs any more, some rows at a time.
 
-Rows of the outbox are forgotten by those who deliver them, once every reader is beyond them: see `OTHERS`.
+Rows of the outbox are forgotten once every reader is beyond them: see `store.subscribers.trim`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
-from onsale.chores.catalogue import chores, is_there
+from onsale.chores.catalogue import chores
 from onsale.chores.doing import Doing
-from store import mail
+from store import idempotency, mail
 from store.chores import runs
 from store.database import connect
 from store.holds import Conn
 from store.payments import ending
+from store.subscribers import trim as told
 
 ROWS_MAX: Final = 5_000
 """Most rows one statement forgets."""
 NOTICE_DAYS: Final = 90
 """Providers repeat a notice for days; one that old is told as too old before it is looked for."""
 MAIL_DAYS: Final = 30
-OTHERS: Final = "store.subscribers.trim"
-FORGETS: Final = ("trim_outbox", "trim_log", "trim_dead")
-"""Of that module, each `def trim(conn, *, limit) -> int`: forget some rows; how many."""
+FORGETS: Final = (told.trim_outbox, told.trim_log, told.trim_dead)
+"""On a blocking connection: forget some rows; how many."""
 
 FORGET_NOTICES: Final = """
 -- The oldest stand first in the table.
@@ -38,10 +37,8 @@ DELETE FROM payment_notice WHERE ctid = ANY (ARRAY(
 
 async def trim(doing: Doing) -> int:
     """How many rows were forgotten."""
-    works: list[Callable[[Conn, int], Awaitable[int]]] = [_notices, _mails, ending.forget_tries]
-    if is_there(OTHERS):
-        module = importlib.import_module(OTHERS)
-        works += [partial(_beside, doing, getattr(module, name)) for name in FORGETS]
+    works: list[Callable[[Conn, int], Awaitable[int]]] = [_notices, _mails, ending.forget_tries, _keys]
+    works += [partial(_beside, doing, forget) for forget in FORGETS]
     done = await _forget_chores(doing)
     for work in works:
         while not doing.is_over():
@@ -69,6 +66,11 @@ async def _beside(doing: Doing, forget: Callable[..., int], _: Conn, limit: int)
 
 async def _mails(connection: Conn, limit: int) -> int:
     return await mail.forget(connection, MAIL_DAYS, limit)
+
+
+async def _keys(connection: Conn, limit: int) -> int:
+    """`trim` bounds itself further."""
+    return await idempotency.trim(connection, limit)
 
 
 async def _forget_chores(doing: Doing) -> int:
