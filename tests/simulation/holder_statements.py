@@ -93,6 +93,14 @@ def _read_hold_now(session: Session, values: Mapping[str, Any]) -> Rows:
     return [(row.state, row.expires_at, row.quantity, left, row.expires_at > now)]
 
 
+def _lock_hold(session: Session, values: Mapping[str, Any]) -> Rows:
+    def his() -> HoldRow | None:
+        row: HoldRow | None = session.get("hold", values["hold"])
+        return row if row is not None and row.buyer == values["buyer"] else None
+
+    return [] if _locked_hold(session, values, his) is None else [(1,)]
+
+
 def _keep_fewer(session: Session, values: Mapping[str, Any]) -> Rows:
     def may() -> HoldRow | None:
         row: HoldRow | None = session.get("hold", values["hold"])
@@ -226,6 +234,7 @@ HOLDERS: dict[str, tuple[str, Statement]] = {
     holds.READ_HOLD_NOW: ("read hold now", _read_hold_now),
     holds.INSERT_TELLING_FACT: ("insert fact", _insert_fact),
     hold_parts.KEEP_FEWER: ("keep fewer", _keep_fewer),
+    hold_parts.LOCK_HOLD: ("lock hold", _lock_hold),
     hold_parts.GIVE_PLACES: ("give places", _give_places),
     hold_parts.KEPT_SEATS: ("kept seats", _kept_seats),
     hold_parts.KEPT_PLACES: ("kept places", _kept_places),
