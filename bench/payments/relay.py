@@ -36,8 +36,8 @@ INSERT INTO event (slug, name, venue_id) SELECT 'relay-' || n, 'Relay', %(venue)
   FROM generate_series(1, %(events)s) AS n RETURNING id
 """
 FILL: Final = """
-INSERT INTO outbox (event_id, kind, body)
-SELECT (%(events)s::int[])[1 + n %% %(count)s], %(kind)s, json_build_object(
+INSERT INTO outbox (event_id, number, kind, body)
+SELECT (%(events)s::int[])[1 + n %% %(count)s], 1 + n / %(count)s, %(kind)s, json_build_object(
          'payment', n, 'hold', (65536 * n)::text, 'order', (65536 * n)::text, 'buyer', 'buyer-' || n,
          'kind', 'buyer', 'amount_minor', 9000, 'currency', 'EUR', 'fee_minor', 300, 'tax_minor', 1437,
          'seats', json_build_array(n %% 900, 1 + n %% 900), 'areas', json_build_array(),

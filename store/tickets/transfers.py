@@ -16,7 +16,7 @@ import base64
 import secrets
 from typing import Any, Final
 
-from msgspec import Struct, json
+from msgspec import Struct
 
 from store import outbox
 from store.errors import Conflicted, NotFound
@@ -200,7 +200,6 @@ async def _mine(
 
 
 async def _tell(connection: Conn, event_id: int, order: _Locked, claimed: Claimed, buyer: str) -> None:
-    body = {"order": str(claimed.order), "ticket": claimed.item.name, "serial": claimed.serial}
-    body |= {"from": order.holder(claimed.item), "to": buyer}
-    told = {"event": event_id, "outbox": Told.TICKET_TRANSFERRED.value}
-    await connection.execute(outbox.INSERT, told | {"told": json.encode(body).decode()})
+    body: dict[str, object] = {"order": str(claimed.order), "ticket": claimed.item.name}
+    body |= {"serial": claimed.serial, "from": order.holder(claimed.item), "to": buyer}
+    await connection.execute(outbox.INSERT, outbox.telling([(event_id, Told.TICKET_TRANSFERRED, body)]))

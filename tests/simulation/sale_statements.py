@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from store import outbox, sales
-from store.payments import refunds
+from store import sales
 from tests.simulation.postgres import ONE, AreaRow, HoldRow, Session
 
 Rows = list[tuple[Any, ...]]
@@ -153,6 +152,4 @@ SALES = {
     sales.FREE_SOLD: ("free sold seats", _free_sold),
     sales.FREE_SOLD_PLACES: ("free sold places", _free_sold_places),
     sales.KEPT_SEATS: ("seats of an order", _kept_seats),
-    outbox.INSERT: ("tell the world outside", lambda session, values: [()]),
-    refunds.LOCK_OF_ORDER: ("payment of an order", lambda session, values: []),
 }

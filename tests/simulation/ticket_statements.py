@@ -21,8 +21,9 @@ def _nothing(session: Session, values: Mapping[str, Any]) -> Rows:
 
 
 def _tell(session: Session, values: Mapping[str, Any]) -> Rows:
-    session.database.last_told += 1
-    session.insert("outbox", session.database.last_told, values["outbox"])
+    for kind in values["kinds"]:
+        session.database.last_told += 1
+        session.insert("outbox", session.database.last_told, kind)
     return [(1,)]
 
 

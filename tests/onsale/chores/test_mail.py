@@ -111,7 +111,7 @@ def test_rows_that_mails_say_nothing_of_are_passed_over(conn, event, database_ur
     payment = bought(conn, event)
     outbox.write(conn, event, Told.TICKET_TRANSFERRED, {"payment": payment.id, "order": str(HOLD)})
     assert send(conn, database_url, carrier).done == 1
-    assert conn.execute("SELECT id FROM mail_position").fetchall() == [(2,)]
+    assert conn.execute("SELECT number FROM mail_position").fetchall() == [(2,)]
 
 
 def test_who_is_killed_after_sending_sends_it_again_under_the_same_name(conn, event, database_url, carrier):

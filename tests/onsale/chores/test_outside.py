@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 
 import pytest
@@ -28,7 +27,7 @@ def asking(monkeypatch):
             raise module.fails
 
     module.ask = ask  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "gateway.payments.asking", module)
+    monkeypatch.setattr(outside, "asking", module)
     return module
 
 

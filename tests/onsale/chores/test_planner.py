@@ -145,8 +145,6 @@ def test_what_others_forget_is_forgotten_some_rows_at_a_time(conn, database_url,
         asked.append((connection.autocommit, limit))
         return limit if len(asked) < 3 else 0
 
-    monkeypatch.setattr(trimming, "OTHERS", __name__)
-    monkeypatch.setattr(trimming, "FORGETS", ("forget_some",))
-    monkeypatch.setitem(globals(), "forget_some", forget)
+    monkeypatch.setattr(trimming, "FORGETS", (forget,))
     assert doing(database_url, trim).done == 2 * trimming.ROWS_MAX
     assert asked == [(True, trimming.ROWS_MAX)] * 3
