@@ -2,7 +2,7 @@
 # Takes secrets from files: where NAME_FILE is set, NAME becomes that file's content.
 # Values in files stay out of `docker inspect` and of compose.yaml.
 set -eu
-for name in DATABASE_URL REDIS_URL ONSALE_TOKEN_SECRET ONSALE_OPERATOR_KEY; do
+for name in DATABASE_URL REDIS_URL ONSALE_TOKEN_SECRET ONSALE_OPERATOR_KEY ONSALE_TICKET_KEY; do
   eval "file=\${${name}_FILE:-}"
   [ -n "$file" ] || continue
   if [ ! -r "$file" ]; then

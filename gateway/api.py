@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, FastAPI, Header, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
+from msgspec import UNSET
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
@@ -30,12 +31,13 @@ from gateway.buyers.posting import EXPOSED, authenticate
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.buyers.tokens import Buyer
 from gateway.events import public
+from gateway.idempotency import REPLAYED, Idempotent, taken_in
 from gateway.openapi import openapi
 from gateway.problems import PROBLEM_TYPE, body_of, problem_body, retry_after_of, status_of
 from gateway.runtime import Runtime, running
 from gateway.settings import Settings
 from store import lookups
-from store.errors import NotFound, OnsaleError, Unavailable
+from store.errors import BadRequest, NotFound, OnsaleError, Unavailable
 from store.event_prices import ShownPrices
 from store.prices import of_categories
 from store.words import EventState
@@ -108,6 +110,13 @@ async def show_prices(request: Request, event: Slug) -> Response:
     categories = of_categories(plan.categories, terms)
     prices = ShownPrices(plan.currency, terms, categories, runtime.plan_moves)
     return json_response(prices, headers={"Cache-Control": "no-store"})
+
+
+@router.get("/events/{event}/figures")
+async def show_figures(request: Request, event: Slug) -> Response:
+    """How much is sold and what was just booked, with its age. It decides nothing."""
+    figures = await (await _runtime(request).events.get(event)).figures.now()
+    return json_response(figures, headers={"Cache-Control": "no-store"})
 
 
 class Watched:
@@ -192,6 +201,10 @@ async def release_hold(
 ) -> Response:
     """Give a hold back; the same answer however often it is asked. With a body, only what it names."""
     body = body_from_json(await request.body() or b"{}", ReleaseBody)
+    if body.areas is not UNSET and body.quantity is UNSET and taken_in(request) is not None:
+        raise BadRequest(
+            "quantity_required", "Say `quantity` too, so that places are not given back twice under a key."
+        )
     wish = Release(hold, body.seats, body.areas, body.quantity)
     return await _change_hold(request, event, wish, authorization)
 
@@ -255,7 +268,7 @@ async def demo_token(request: Request) -> Response:
 )
 async def post_request(
     event: Slug,
-    idempotency_key: Annotated[str, Header(pattern=r"^[A-Za-z0-9._~-]{1,64}$")],
+    idempotency_key: Annotated[str, Header(pattern=r'^(?:[A-Za-z0-9._~-]{1,64}|"[A-Za-z0-9._~-]{1,64}")$')],
     authorization: Authorization,
     prefer: Annotated[str, Header(description="`wait=10`: answer with the decision, if within 10 s")] = "",
 ) -> Response:
@@ -323,19 +336,21 @@ def create_api(settings: Settings) -> FastAPI:
 
     app = FastAPI(title="onsale", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_middleware(BoundedBodies)
+    app.add_middleware(Idempotent, refused=_problem)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=sorted(settings.origins),
         allow_methods=["GET", "POST"],
         allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Prefer"],
-        expose_headers=EXPOSED.decode().split(", "),
+        expose_headers=[*EXPOSED.decode().split(", "), REPLAYED],
     )
     app.add_exception_handler(OnsaleError, _on_error)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(RequestValidationError, _on_validation)
     app.include_router(router)
     app.include_router(health.router)
-    for name in ("gateway.operators", "gateway.pages"):
+    rooms = ("gateway.operators", "gateway.payments.routes", "gateway.tickets.routes", "gateway.pages")
+    for name in rooms:
         if importlib.util.find_spec(name) is not None:
             app.include_router(importlib.import_module(name).router)
     app.openapi = lambda: openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend it

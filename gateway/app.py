@@ -14,6 +14,7 @@ from gateway import http_protocol
 from gateway.api import create_api
 from gateway.buyers import socket
 from gateway.buyers.posting import event_in
+from gateway.payments import notices
 from gateway.protocol import SocketProtocol
 from gateway.runtime import Runtime
 from gateway.settings import Settings
@@ -52,6 +53,10 @@ class Gateway:
                 await send({"type": "websocket.close", "code": 4404})
             return
         if kind == "http" and scope["method"] == "POST":
+            provider = notices.provider_in(scope["path"])
+            if provider is not None:
+                await self.runtime.payments.notices.serve(provider, scope, receive, send)
+                return
             slug = event_in(scope["path"])
             if slug is not None:
                 await http_protocol.serve(self.runtime, slug, scope, receive, send)

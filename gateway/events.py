@@ -18,7 +18,9 @@ import redis.asyncio
 from gateway.buyers.intake import Intake
 from gateway.buyers.reask import Reask
 from gateway.buyers.recall import DATABASE_AWAY, Recall
+from gateway.compared import Compared
 from gateway.ending import end
+from gateway.figures import ShownFigures
 from gateway.follow import Follower
 from gateway.gate import Refusal, Seats, Taken
 from gateway.holders import MOVED, Holders
@@ -69,6 +71,7 @@ class EventRuntime:
         self.clients: set[Client] = set()
         self.holders = Holders(parts.pool, parts.redis, row.id, row.slug, parts.gateway_id)
         self.waiters = Waiters(parts.pool, row.id)
+        self.figures = ShownFigures(parts.pool, row.id)
         self.following = False
         self.gated = 0
         """Requests the fast gate refused."""
@@ -84,6 +87,9 @@ class EventRuntime:
         self._ready = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloading: asyncio.Task[None] | None = None
+        self.compared = Compared(
+            row.slug, self.seats, self.watch, lambda: self._reloading is not None, self._reload
+        )
         self._held_back: list[Delta] = []
         self._seats_json = (-1, b"")
         self._version = 0
@@ -104,6 +110,7 @@ class EventRuntime:
 
     async def stop(self) -> None:
         self.watch.stop()
+        self.compared.stop()
         await end(self._tasks)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -184,6 +191,9 @@ class EventRuntime:
     def changed(self, delta: Delta) -> None:
         if delta.state == STREAM_LOST:
             self.intake.everything_again()
+            return
+        if delta.map_is is not None:
+            self.compared.told(*delta.map_is)
             return
         if self._reloading is not None:
             self._held_back.append(delta)
@@ -303,6 +313,8 @@ def public(row: EventRow) -> dict[str, object]:
         "limits": row.limits,
         "tour": row.tour,
         "plan": row.plan_sha256,
+        "payment": row.payment,
+        "late_payment": row.late_payment,
     }
 
 

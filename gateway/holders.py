@@ -128,6 +128,10 @@ class Holders:
             self._telling.add(task)
             task.add_done_callback(self._telling.discard)
 
+    def tell_here(self, buyer: str, frame: bytes) -> None:
+        """Tell the buyer's sockets here only."""
+        self._write(buyer, frame, None)
+
     def heard(self, news: HoldNews) -> None:
         """Another gateway says what a buyer did there."""
         if news.gateway != self._gateway_id:

@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from gateway.events import EventRuntime
+    from gateway.payments.desk import Desk
     from gateway.runtime import Runtime
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -29,6 +30,7 @@ _COUNTERS = (
     ("onsale_gateway_not_queued", "Requests refused by the fast gate.", "gated"),
     ("onsale_gateway_lookups", "Ledger look-ups, each for many keys.", "recall.queries"),
     ("onsale_gateway_waitlist_looks", "Looks at the waiting list, each for many.", "waiters.queries"),
+    ("onsale_gateway_map_repaired", "Seat maps read anew because they were wrong.", "compared.repaired"),
     ("onsale_gateway_seat_frames", "Seat map frames, each sent to all watchers.", "watch.frames"),
 )
 _GAUGES = (
@@ -70,6 +72,22 @@ class _Reader(Collector):
         yield CounterMetricFamily(
             "onsale_gateway_slow_closed", "Closed for reading slowly.", value=hub.slow_closed
         )
+        yield from _of_payments(self._runtime.payments)
+
+
+def _of_payments(desk: Desk) -> Iterator[Metric]:
+    told = CounterMetricFamily(
+        "onsale_gateway_notices", "Notices of payment providers, by answer.", labels=["provider", "answer"]
+    )
+    for (provider, answer), count in sorted(desk.notices.answered.items()):
+        told.add_metric([provider, answer], count)
+    yield told
+    yield CounterMetricFamily("onsale_gateway_payments_begun", "Made at a provider.", value=desk.begun)
+    yield GaugeMetricFamily("onsale_gateway_provider_asked", "Calls to begin a payment.", value=desk.asking)
+    waiting = desk.settling.queued
+    yield GaugeMetricFamily("onsale_gateway_notices_queued", "Notices not yet settled.", value=waiting)
+    late = len(desk.following.followed)
+    yield GaugeMetricFamily("onsale_gateway_payments_late", "Late payments followed here.", value=late)
 
 
 class Metrics:
@@ -90,6 +108,19 @@ class Metrics:
             buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0),
         )
 
+        self._settled = Histogram(
+            "onsale_gateway_settle_size",
+            "Notices settled in one transaction.",
+            registry=self._registry,
+            buckets=(1, 4, 16, 64, 256, 500),
+        )
+        self._settle_seconds = Histogram(
+            "onsale_gateway_settle_seconds",
+            "Time of one settling until it is true.",
+            registry=self._registry,
+            buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0),
+        )
+
     def read(self, runtime: Runtime) -> None:
         """Also report what this runtime counts."""
         self._registry.register(_Reader(runtime))
@@ -97,6 +128,10 @@ class Metrics:
     def appended(self, size: int, seconds: float) -> None:
         self._group_size.observe(size)
         self._append_seconds.observe(seconds)
+
+    def settled(self, size: int, seconds: float) -> None:
+        self._settled.observe(size)
+        self._settle_seconds.observe(seconds)
 
     def text(self) -> bytes:
         return generate_latest(self._registry)

@@ -8,25 +8,38 @@ be in `CALLS`: `describe` refuses one that is not. `tests/fuzz` holds the gatewa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from msgspec import Meta, Struct
 
+from gateway import idempotency_key
 from gateway.buyers.decode import hold_schemas, request_schema
+from gateway.calls import Call
 from gateway.holders import ChangedHold
+from gateway.idempotency_key import takes_key
+from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
+from gateway.tickets.described import CALLS as TICKETS
 from gateway.waiters import WaitingList
 from store.audit import Audit
+from store.calling_off.state import CalledOff
+from store.chores.runs import ChoreRun
 from store.event_prices import EventPrices, ShownPrices
 from store.events import Event
+from store.figures.read import EventFigures, PublicFigures
 from store.overview import Overview
+from store.payments.settlement import Settlement
+from store.payments.shown import ShownPayment
+from store.payments.stuck import StuckRefund
 from store.plan import Plan
 from store.prices import PriceTerms
 from store.recategorise import Recategorised
 from store.sales import Order
+from store.subscribers.edit import Replayed, WithSecret
+from store.subscribers.show import Shown, Subscriber
 from store.tours import Date, Tour
 from store.waiting_overview import WaitingOverview
 from store.words import EventState, Outcome
@@ -71,6 +84,8 @@ class PublicEvent(Struct):
     tour: PublicTour | None
     plan: str
     """SHA-256 of the plan, as in its ETag."""
+    payment: Literal["none", "required"]
+    late_payment: Literal["refund", "reacquire"]
 
 
 class PublicEvents(Struct):
@@ -133,6 +148,13 @@ class Events(Struct):
     events: list[Event]
 
 
+class Chores(Struct):
+    chores: list[ChoreRun]
+    """Each also with its `trouble`, null where there is none."""
+    stuck_refunds: list[StuckRefund]
+    """Which their provider will never give."""
+
+
 class Tours(Struct):
     tours: list[Tour]
 
@@ -140,6 +162,19 @@ class Tours(Struct):
 class TourDates(Struct):
     tour: Tour
     events: list[Date]
+
+
+class Webhooks(Struct):
+    webhooks: list[Subscriber]
+
+
+class TestMessage(Struct):
+    message: str
+
+
+class RemovedWebhook(Struct):
+    id: str
+    state: Literal["removed"]
 
 
 class AuditRows(Struct):
@@ -173,6 +208,7 @@ _WHY = {
     409: "The state of things does not allow it now; see `code`.",
     413: "The body is larger than this call takes.",
     422: "`key_reused`: the key is known with other content.",
+    500: "What is known of it contradicts itself, and somebody was called.",
     429: "Too much of yours is under way; see `Retry-After`.",
     503: "Busy or an engine is away; see `Retry-After` and `code`.",
 }
@@ -184,21 +220,11 @@ _LOCATION = {"Location": {"schema": {"type": "string", "pattern": "^/v1/"}, "req
 _REFUSAL_HEADERS = {401: _CHALLENGE, 429: _RETRY_AFTER, 503: _RETRY_AFTER}
 
 
-class Call(NamedTuple):
-    """What a call answers when all is well, the problems it may answer, and whose token it needs."""
-
-    answers: Mapping[int, tuple[str, type | None]]
-    """Status: (what it means, the type of the JSON; None for no body)."""
-    problems: tuple[int, ...] = ()
-    key: Literal["", "buyer", "operator"] = ""
-    located: bool = False
-    """The answer that is no problem has a `Location`."""
-
-
 def _event_call() -> Call:
     return Call({200: ("The event as it is now.", Event)}, (404, 409, 503), "operator")
 
 
+_PAYMENT = Call({200: ("The payment as it is now.", ShownPayment)}, (400, 401, 404, 409, 413, 503), "buyer")
 _HOLD = Call({200: ("The hold as it is now.", ChangedHold)}, (400, 401, 404, 409, 413, 503), "buyer")
 CALLS: dict[tuple[str, str], Call] = {
     ("get", "/v1/events"): Call({200: ("Newest first.", PublicEvents)}, (503,)),
@@ -210,6 +236,9 @@ CALLS: dict[tuple[str, str], Call] = {
         {200: ("What each category costs.", ShownPrices)}, (400, 404, 503)
     ),
     ("get", "/v1/events/{event}/seats"): Call({200: ("The seat map.", SeatMap)}, (400, 404, 503)),
+    ("get", "/v1/events/{event}/figures"): Call(
+        {200: ("How much is sold, and what was just booked.", PublicFigures)}, (400, 404, 503)
+    ),
     ("post", "/v1/events/{event}/requests"): Call(
         {
             200: ("The decision, where the client prefers to wait for it (`Prefer`).", Decision),
@@ -227,6 +256,11 @@ CALLS: dict[tuple[str, str], Call] = {
     ("post", "/v1/events/{event}/holds/{hold}/release"): _HOLD,
     ("post", "/v1/events/{event}/holds/{hold}/extend"): _HOLD,
     ("post", "/v1/events/{event}/holds/{hold}/confirm"): _HOLD,
+    ("post", "/v1/events/{event}/holds/{hold}/payment"): _PAYMENT,
+    ("get", "/v1/events/{event}/holds/{hold}/payment"): _PAYMENT,
+    ("post", "/v1/payments/notices/{provider}"): Call(
+        {200: ("It is true now, or was already.", Heard)}, (400, 404, 409, 413, 500, 503)
+    ),
     ("get", "/v1/events/{event}/waiting"): Call(
         {200: ("What of yours is on the waiting list.", WaitingList)}, (400, 401, 404, 503), "buyer"
     ),
@@ -260,6 +294,9 @@ CALLS: dict[tuple[str, str], Call] = {
     ("patch", "/v1/operator/events/{event}/policy"): Call(
         {200: ("The event as it is now.", Event)}, (400, 404, 409, 413, 503), "operator"
     ),
+    ("get", "/v1/operator/chores"): Call(
+        {200: ("When each last ran, and what needs a hand.", Chores)}, (503,), "operator"
+    ),
     ("get", "/v1/operator/tours"): Call({200: ("Newest first.", Tours)}, (503,), "operator"),
     ("post", "/v1/operator/tours"): Call(
         {201: ("The tour, without dates.", Tour)}, (400, 409, 413, 503), "operator", located=True
@@ -289,6 +326,56 @@ CALLS: dict[tuple[str, str], Call] = {
     ("put", "/v1/operator/events/{event}/prices"): Call(
         {200: ("What each category costs now.", EventPrices)}, (400, 404, 409, 413, 503), "operator"
     ),
+    ("get", "/v1/operator/events/{event}/figures"): Call(
+        {200: ("What the sale has come to, with its age.", EventFigures)}, (404, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/settlement"): Call(
+        {200: ("What came in, what it is for, what goes back.", Settlement)}, (404, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/settlement.csv"): Call(
+        {200: ("The same, a line for each payment and order.", None)}, (404, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/calling-off"): Call(
+        {200: ("How far it is.", CalledOff)}, (404, 503), "operator"
+    ),
+    **{
+        ("post", f"/v1/operator/events/{{event}}/{word}"): Call(
+            {200: ("It has begun, or goes on: how far it is.", CalledOff)},
+            (400, 404, 409, 413, 503),
+            "operator",
+        )
+        for word in ("cancel", "move")
+    },
+    ("get", "/v1/operator/webhooks"): Call({200: ("Newest first.", Webhooks)}, (503,), "operator"),
+    ("post", "/v1/operator/webhooks"): Call(
+        {201: ("With its secret, which is not told again.", WithSecret)},
+        (400, 404, 409, 413, 503),
+        "operator",
+        located=True,
+    ),
+    ("get", "/v1/operator/webhooks/{subscriber}"): Call(
+        {200: ("With what was sent lately and what was not delivered.", Shown)},
+        (400, 404, 503),
+        "operator",
+    ),
+    ("post", "/v1/operator/webhooks/{subscriber}/rotate"): Call(
+        {200: ("With its new secret.", WithSecret)}, (400, 404, 413, 503), "operator"
+    ),
+    ("post", "/v1/operator/webhooks/{subscriber}/replay"): Call(
+        {200: ("What is tried again.", Replayed)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("post", "/v1/operator/webhooks/{subscriber}/test"): Call(
+        {202: ("A relay sends it; see the log.", TestMessage)}, (400, 404, 409, 413, 503), "operator"
+    ),
+    ("post", "/v1/operator/webhooks/{subscriber}/remove"): Call(
+        {200: ("It is gone.", RemovedWebhook)}, (400, 404, 413, 503), "operator"
+    ),
+    **{
+        ("post", f"/v1/operator/webhooks/{{subscriber}}/{word}"): Call(
+            {200: ("The subscriber as it is now.", Subscriber)}, (400, 404, 413, 503), "operator"
+        )
+        for word in ("disable", "enable")
+    },
     **{
         ("post", f"/v1/operator/events/{{event}}/{word}"): Call(
             {200: ("What was changed, as it is kept.", Audit)}, (400, 404, 409, 413, 503), "operator"
@@ -299,6 +386,7 @@ CALLS: dict[tuple[str, str], Call] = {
         ("post", f"/v1/operator/events/{{event}}/{word}"): _event_call()
         for word in ("open", "pause", "resume", "close")
     },
+    **TICKETS,
 }
 
 
@@ -316,11 +404,13 @@ def describe(schema: dict[str, Any]) -> dict[str, Any]:
     refs, components = msgspec.json.schema_components(types, ref_template=_REF)
     ref_of = dict(zip(types, refs, strict=True))
     for path, method, operation in _operations(schema):
-        call = CALLS[method, path]
+        call = _keyed(CALLS[method, path], method, path)
         operation["responses"] = _responses(call, ref_of)
         if call.key:
             operation["security"] = [{call.key: []}]
         parameters = [one for one in operation.get("parameters", ()) if one["name"] != "authorization"]
+        if takes_key(method, path):
+            parameters.append(idempotency_key.parameter(path))
         operation["parameters"] = parameters
     schema.setdefault("components", {})["schemas"] = (
         components | request_schema()[1] | hold_schemas() | _own_bodies(schema)
@@ -330,6 +420,13 @@ def describe(schema: dict[str, Any]) -> dict[str, Any]:
         "operator": {"type": "http", "scheme": "bearer", "description": "The operator key."},
     }
     return schema
+
+
+def _keyed(call: Call, method: str, path: str) -> Call:
+    """What a call may answer too where it takes an Idempotency-Key."""
+    if not takes_key(method, path):
+        return call
+    return call._replace(problems=(*call.problems, 400, 409, 413, 422, 429, 503))
 
 
 def _operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -15,6 +15,7 @@ from gateway.ending import end
 from gateway.events import Parts
 from gateway.loading import Events
 from gateway.metrics import Metrics
+from gateway.payments.desk import Desk
 from gateway.settings import Settings
 from notifier.hub import Hub
 from store import lookups
@@ -42,6 +43,7 @@ class Runtime:
         self.tokens = Tokens(settings)
         self.hub = Hub(settings.bounds.sockets_max)
         self.events = Events(Parts(settings, self.gateway_id, pool, client, self.metrics))
+        self.payments = Desk(settings, pool, client, self.events, self.gateway_id, self.metrics)
         self.stopping = False
         self.metrics.read(self)
 
@@ -61,12 +63,14 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
     await pool.open(wait=False)
     runtime = Runtime(settings, pool, client)
     letting_go = asyncio.create_task(runtime.events.run())
+    runtime.payments.start()
     try:
         yield runtime
     finally:
         runtime.stopping = True
         await end([letting_go])
         await runtime.hub.close_all()
+        await runtime.payments.stop()
         await runtime.events.stop()
         await asyncio.gather(
             client.aclose(), pool.close(timeout=POOL_OPEN_SECONDS_MAX), return_exceptions=True

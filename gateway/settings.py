@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from notifier.tickets import TicketKeys, TicketKeysNotValid
 from store.settings import EngineUrls
 
 TOKEN_SECRET_BYTES_MIN = 32
@@ -37,6 +38,62 @@ class Bounds:
     database_connections_max: int = 8
 
 
+PROVIDERS = ("simulated", "stripe")
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentSettings:
+    """With whom buyers pay. What the chores need too, so it stands by itself."""
+
+    provider: str = ""
+    """Who is asked for new payments; empty: nobody, only what costs nothing can be bought. The other one,
+    where its settings are given, goes on telling of payments that were begun with it."""
+    public_url: str = ""
+    """Where buyers reach the pages, without a slash at the end."""
+    simulated_url: str = ""
+    simulated_secret: str = field(default="", repr=False)
+    stripe_key: str = field(default="", repr=False)
+    stripe_webhook_secret: str = field(default="", repr=False)
+    stripe_url: str = ""
+    """In place of Stripe's own address, for tests."""
+
+    def __post_init__(self) -> None:
+        if not self.provider:
+            return
+        if self.provider not in PROVIDERS:
+            known = " or ".join(PROVIDERS)
+            raise SettingNotValid(f"ONSALE_PAYMENT_PROVIDER is {self.provider!r}; it must be {known}.")
+        needed = {
+            "simulated": {
+                "ONSALE_SIMULATED_URL": self.simulated_url,
+                "ONSALE_SIMULATED_SECRET": self.simulated_secret,
+            },
+            "stripe": {
+                "ONSALE_STRIPE_KEY": self.stripe_key,
+                "ONSALE_STRIPE_WEBHOOK_SECRET": self.stripe_webhook_secret,
+            },
+        }[self.provider] | {"ONSALE_PUBLIC_URL": self.public_url}
+        missing = " and ".join(name for name, value in needed.items() if not value)
+        if missing:
+            raise SettingNotValid(
+                f"ONSALE_PAYMENT_PROVIDER is {self.provider}: set {missing} as well. See docs/payments.md."
+            )
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> PaymentSettings:
+        """Reads ONSALE_PAYMENT_PROVIDER and what belongs to it; raises `SettingNotValid`."""
+        source = os.environ if environ is None else environ
+        return cls(
+            provider=source.get("ONSALE_PAYMENT_PROVIDER", ""),
+            public_url=_address(source, "ONSALE_PUBLIC_URL"),
+            simulated_url=_address(source, "ONSALE_SIMULATED_URL"),
+            simulated_secret=source.get("ONSALE_SIMULATED_SECRET", ""),
+            stripe_key=source.get("ONSALE_STRIPE_KEY", ""),
+            stripe_webhook_secret=source.get("ONSALE_STRIPE_WEBHOOK_SECRET", ""),
+            stripe_url=_address(source, "ONSALE_STRIPE_URL"),
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """One gateway's settings; `from_env` reads and checks them."""
@@ -49,10 +106,13 @@ class Settings:
     token_audience: str = ""
     origins: frozenset[str] = frozenset()
     operator_key: str = field(default="", repr=False)
+    ticket_key: str = field(default="", repr=False)
+    """What tickets are signed with (`notifier.tickets.TicketKeys`); empty: this gateway makes none."""
     demo: bool = False
     stream_replicas: int = 0
     """Replicas that must have a request on disk before it is `accepted`."""
     bounds: Bounds = Bounds()
+    payments: PaymentSettings = PaymentSettings()
 
     def __post_init__(self) -> None:
         if not self.token_secret and not self.jwks_url:
@@ -65,6 +125,11 @@ class Settings:
                 f"ONSALE_TOKEN_SECRET is shorter than {TOKEN_SECRET_BYTES_MIN} bytes and could be guessed. "
                 "Make one with: openssl rand -hex 32"
             )
+        if self.ticket_key:
+            try:
+                TicketKeys(self.ticket_key)
+            except TicketKeysNotValid as error:
+                raise SettingNotValid(f"ONSALE_TICKET_KEY: {error}") from None
         if self.demo and not self.token_secret:
             raise SettingNotValid("ONSALE_DEMO=1 signs tokens: set ONSALE_TOKEN_SECRET as well.")
 
@@ -81,6 +146,7 @@ class Settings:
             token_audience=source.get("ONSALE_TOKEN_AUDIENCE", ""),
             origins=_origins(source.get("ONSALE_ORIGINS", "")),
             operator_key=source.get("ONSALE_OPERATOR_KEY", ""),
+            ticket_key=source.get("ONSALE_TICKET_KEY", ""),
             demo=source.get("ONSALE_DEMO", "") == "1",
             stream_replicas=_whole(source, "ONSALE_STREAM_REPLICAS", 0, 0, 16),
             bounds=Bounds(
@@ -88,6 +154,7 @@ class Settings:
                 lag_seconds_max=float(_whole(source, "ONSALE_LAG_MAX_SECONDS", 30, 1, 3_600)),
                 database_connections_max=_whole(source, "ONSALE_DATABASE_CONNECTIONS_MAX", 8, 2, 100),
             ),
+            payments=PaymentSettings.from_env(source),
         )
 
 
@@ -96,6 +163,13 @@ def _whole(source: Mapping[str, str], name: str, default: int, least: int, most:
     if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
         raise SettingNotValid(f"{name} is {text!r}; it must be a whole number from {least} to {most}.")
     return int(text)
+
+
+def _address(source: Mapping[str, str], name: str) -> str:
+    text = source.get(name, "").strip().rstrip("/")
+    if text and not text.startswith(("https://", "http://")):
+        raise SettingNotValid(f"{name} is {text!r}; write an address like https://tickets.example.org")
+    return text
 
 
 def _origins(text: str) -> frozenset[str]:

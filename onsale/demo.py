@@ -42,6 +42,8 @@ def ensure_demo(database_url: str) -> str:
             save_venue(conn, VENUE, plan),
             plan,
             hold_ttl_seconds=HOLD_TTL_SECONDS,
+            payment="required",
+            late_payment="reacquire",
         )
         set_state(conn, EVENT, EventState.OPEN)
     return EVENT

@@ -24,7 +24,9 @@ from onsale.engines import DataDir
 from onsale.engines.binaries import postgres_version, valkey_version
 from onsale.engines.errors import EngineError
 from onsale.engines.identity import Identity, engine_identity
+from store.chores import runs
 from store.errors import OnsaleError
+from store.payments import stuck
 from store.settings import EngineUrls
 from store.stream.redis_stream import connect as connect_redis
 from store.stream.wake import LAG_COUNT_MAX, undecided
@@ -87,6 +89,8 @@ def examine(data_dir: Path) -> Report:
     if database_url is not None and redis_url is not None:
         urls = EngineUrls(database_url=database_url, redis_url=redis_url)
         findings += _asking("events", lambda: list(_events(urls)))
+    if database_url is not None:
+        findings += _asking("chores", lambda: list(_chores(database_url)))
     return Report(tuple(findings))
 
 
@@ -264,6 +268,30 @@ def _event(row: dict[str, Any], redis_url: str) -> Finding:
         remedy = "look for lock waits above and for a busy disk; it catches up by itself"
         return Finding(Level.WARN, subject, f"{state}, by {row['worker']}", remedy)
     return Finding(Level.OK, subject, f"{state}, by {row['worker']}")
+
+
+def _chores(url: str) -> Iterator[Finding]:
+    with _connect(url) as connection:
+        if _value(connection, "SELECT to_regclass('public.chore_run')") is None:
+            return
+        found, by_hand = runs.read(connection), stuck.read(connection)
+    if not found:
+        yield Finding(Level.NOTE, "chores", "none has run here yet", "./run up starts them")
+    for one in found:
+        if one.trouble is not None:
+            remedy = "its log is in logs/chores-*.log; once, now: ./run chores run " + one.chore
+            yield Finding(Level.BAD, f"chore {one.chore}", one.trouble, remedy)
+        elif one.failures:
+            yield Finding(Level.WARN, f"chore {one.chore}", f"its last run failed: {one.last_error}")
+    if found and not any(one.trouble or one.failures for one in found):
+        yield Finding(Level.OK, "chores", f"all {len(found)} run and none fails")
+    for refund in by_hand:
+        yield Finding(
+            Level.BAD,
+            f"refund {refund.refund}",
+            f"{refund.provider} will not give it (payment {refund.payment}, {refund.event}): {refund.error}",
+            f"give it by hand; the intent is {refund.intent}",
+        )
 
 
 def _value(connection: psycopg.Connection[dict[str, Any]], query: str, *parameters: object) -> Any:

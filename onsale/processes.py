@@ -1,15 +1,17 @@
 """A whole onsale on this machine: engines, gateways and allocators, each a process that can be named.
 
-`Stack` starts them in order (engines, allocators, gateways), says when they are ready, restarts what dies
-where that is wanted, and stops them in the opposite order. `throwaway_stack` is one for a test, a benchmark
-or a stampede: engines, data and ports of its own, nothing restarted unasked, everything gone afterwards.
-All processes end with this one, however it ends.
+`Stack` starts them in order (engines, allocators, provider, chores, gateways), says when they are ready,
+restarts what dies where that is wanted, and stops them in the opposite order. `throwaway_stack` is one for a
+test, a benchmark or a stampede: engines, data and ports of its own, nothing restarted unasked, everything
+gone afterwards. All processes end with this one, however it ends.
 
-Names are `gateway-1`, `gateway-2` ..., `allocator-1` ..., and `postgres` and `valkey` for the engines.
+Names are `gateway-1`, `gateway-2` ..., `allocator-1` ..., `provider-1`, `chores-1`, and `postgres` and
+`valkey` for the engines.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
 import os
@@ -165,14 +167,18 @@ class Stack:
         *,
         gateways: int = 1,
         allocators: int = 2,
+        chores: bool = False,
         host: str = LOOPBACK,
         port: int | None = None,
+        payments: bool = False,
+        provider_port: int | None = None,
         restart_dead: bool = False,
         env: Mapping[str, str] | None = None,
         env_of: Mapping[str, Mapping[str, str]] | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """The first gateway listens on `port` (None: a free one), further ones on free ports.
+        """The first gateway listens on `port` (None: a free one), further ones on free ports. With `payments`
+        there is a simulated provider too, `provider-1`, on `provider_port`, with whom buyers pay.
 
         `env` is added to every process's environment, `env_of[name]` to that of one, where it wins over all
         else (so one process can be sent to its engines another way); `say` hears of deaths and restarts,
@@ -182,11 +188,22 @@ class Stack:
         self.host = host
         self.operator_key = both.data_dir.secret("operator-key")
         self.token_secret = both.data_dir.secret("token-secret")
+        self.ticket_key = os.environ.get("ONSALE_TICKET_KEY") or both.data_dir.secret("ticket-key")
         ports = [
             port if number == 1 and port is not None else free_port() for number in range(1, gateways + 1)
         ]
         self.base_urls = [f"http://{_in_url(reachable(host))}:{each}" for each in ports]
         specs = [ProcessSpec(f"allocator-{number}", "allocator") for number in range(1, allocators + 1)]
+        self.provider_url = ""
+        """Of the simulated provider, if there is one."""
+        paying: dict[str, str] = {}
+        if payments:
+            spec, paying = self._provider(provider_port or free_port())
+            specs.append(spec)
+        if chores:
+            specs.append(
+                ProcessSpec("chores-1", "onsale.chores", {"ONSALE_DATA_DIR": str(both.data_dir.path)})
+            )
         specs += [
             ProcessSpec(f"gateway-{number}", "gateway", {"ONSALE_PORT": str(each)}, (reachable(host), each))
             for number, each in enumerate(ports, start=1)
@@ -199,6 +216,8 @@ class Stack:
             "ONSALE_HOST": host,
             "ONSALE_TOKEN_SECRET": self.token_secret,
             "ONSALE_OPERATOR_KEY": self.operator_key,
+            **paying,
+            "ONSALE_TICKET_KEY": self.ticket_key,
             **(env or {}),
         }
         env_of = env_of or {}
@@ -214,6 +233,22 @@ class Stack:
             )
             for spec in specs
         }
+
+    def _provider(self, port: int) -> tuple[ProcessSpec, dict[str, str]]:
+        """The simulated provider's process, and what everybody must know of it."""
+        host = reachable(self.host)
+        self.provider_url = f"http://{_in_url(host)}:{port}"
+        secret = base64.b64encode(self.engines.data_dir.secret("simulated-secret").encode()).decode()
+        notify = ",".join(f"{each}/v1/payments/notices/simulated" for each in self.base_urls)
+        own = {"ONSALE_PORT": str(port), "ONSALE_SIMULATED_NOTIFY": notify}
+        own["ONSALE_SIMULATED_DIR"] = str(self.engines.data_dir.path / "simulated")
+        all_know = {
+            "ONSALE_PAYMENT_PROVIDER": "simulated",
+            "ONSALE_SIMULATED_URL": self.provider_url,
+            "ONSALE_SIMULATED_SECRET": f"whsec_{secret}",
+            "ONSALE_PUBLIC_URL": os.environ.get("ONSALE_PUBLIC_URL") or self.base_url,
+        }
+        return ProcessSpec("provider-1", "onsale.simulated", own, (host, port)), all_know
 
     @property
     def urls(self) -> EngineUrls:
@@ -249,7 +284,7 @@ class Stack:
             _wait_ready(process, deadline)
 
     def stop(self) -> None:
-        """Ends gateways, then allocators; the engines belong to whoever started them."""
+        """Ends gateways, chores, the provider and allocators; the engines belong to whoever started them."""
         for process in reversed(self.processes.values()):
             process.stop()
 
@@ -300,6 +335,8 @@ def throwaway_stack(
     *,
     gateways: int = 1,
     allocators: int = 2,
+    payments: bool = False,
+    chores: bool = False,
     data_dir: Path | None = None,
     database_url: str | None = None,
     redis_url: str | None = None,
@@ -328,6 +365,8 @@ def throwaway_stack(
             both,
             gateways=gateways,
             allocators=allocators,
+            payments=payments,
+            chores=chores,
             env=env,
             env_of=None if env_of is None else env_of(both.urls),
             restart_dead=restart_dead,

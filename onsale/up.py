@@ -1,7 +1,7 @@
 """`./run up`: one onsale on this machine, until Ctrl-C.
 
-Order of start: engines, migration, demo, allocators, gateway. Order of stop: the reverse, so that what
-was accepted is on disk before anything below it goes away.
+Order of start: engines, migration, demo, allocators, simulated provider, chores, gateway. Order of stop: the
+reverse, so that what was accepted is on disk before anything below it goes away.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from rich.table import Table
 from rich.text import Text
 
 from onsale.engines import engines
+from onsale.engines.ports import is_free
 from onsale.processes import Stack, require_free
 
 ALLOCATORS = 2  # one at work and one standing by
+PORT_MAX = 65_535
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -51,14 +53,17 @@ def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool) -> No
                 stack = Stack(
                     both,
                     allocators=ALLOCATORS,
+                    chores=True,
                     host=host,
                     port=port,
+                    payments=os.environ.get("ONSALE_PAYMENT_PROVIDER", "simulated") == "simulated",
+                    provider_port=port + 1 if port < PORT_MAX and is_free(port + 1, host) else None,
                     restart_dead=True,
                     env={"ONSALE_DEMO": "1" if demo else "0", "ONSALE_DATA_DIR": str(data_dir.resolve())},
                     say=lambda what: _say(console, what),
                 )
                 try:
-                    console.print("[dim]starting allocators and gateway[/]")
+                    console.print("[dim]starting allocators, payments, chores and gateway[/]")
                     stack.start()
                     _announce(stack)
                     for name, url in stack.urls.as_env().items():  # outside the panel: a line to copy whole
@@ -66,7 +71,7 @@ def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool) -> No
                     console.print(_panel(stack, demo_event))
                     threading.Event().wait()
                 finally:
-                    console.print("[dim]stopping: gateway, allocators, engines[/]")
+                    console.print("[dim]stopping: gateway, chores, payments, allocators, engines[/]")
                     stack.stop()
     except _Stopped:
         console.print("Stopped. Everything is kept for the next ./run up.")
@@ -112,6 +117,8 @@ def _panel(stack: Stack, demo_event: str | None) -> Panel:
     rows.add_row("page", f"[bold]{base}/[/]" + (f"   demo: {base}/e/{demo_event}" if demo_event else ""))
     rows.add_row("API", f"{base}/openapi.json, told in docs/protocol.md")
     rows.add_row("operator key", stack.operator_key)
+    if stack.provider_url:
+        rows.add_row("payments", f"simulated, at {stack.provider_url}/control; docs/payments.md says more")
     names = [
         name
         for name, server in (("postgres", stack.engines.postgres), ("valkey", stack.engines.valkey))

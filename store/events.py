@@ -20,7 +20,7 @@ from psycopg.rows import kwargs_row, tuple_row
 from psycopg.types.json import Jsonb
 
 from store.errors import Conflicted, NotFound, Unavailable
-from store.lost_time import INSERT_FACT, give_pause_back
+from store.lost_time import INSERT_FACT, LOCK_CURSOR, give_pause_back
 from store.plan import Plan
 from store.terms import DECIDED_BY, TERMS, Terms, check, check_limits, check_terms, terms_in
 from store.venues.rows import load_plan
@@ -190,6 +190,22 @@ def set_state(
         return get_event(conn, slug)
 
 
+def close_for_good(conn: Conn, slug: str) -> Event:
+    """Close an event whatever state it is in, in the caller's transaction; a closed one stays as it is.
+
+    The event's row and its cursor are locked until that commits: what batches hold is held by then, and
+    the next one knows that nothing is sold any more. Raises `NotFound`.
+    """
+    event = _locked(conn, slug)
+    conn.execute(LOCK_CURSOR, (event.id,))
+    if event.state is EventState.CLOSED:
+        return event
+    extended_us = give_pause_back(conn, event.id) if event.state is EventState.PAUSED else 0
+    conn.execute(_SET_STATE, {"to": EventState.CLOSED.value, "event": event.id})
+    _tell_allocator(conn, event.id, holds_extended_us=extended_us)
+    return get_event(conn, slug)
+
+
 def open_when_due(conn: Conn, event_id: int) -> int | None:
     """Open an event that has not begun once its `opens_at` has come, by Postgres' clock, as an operator does.
 
@@ -213,13 +229,14 @@ def set_policy(conn: Conn, slug: str, **change: Any) -> Event:
 
     What is None stays. Which categories have a limit is settled when the sale begins: from then on how much
     of each a buyer has is counted. Raises `NotFound`, `BadRequest` for a value out of bounds, `Conflicted`
-    (limits_fixed) for other categories.
+    (limits_fixed) for other categories, (payment_fixed) where holds would be bought another way by now.
     """
     change = {term: value for term, value in change.items() if value is not None}
     check_terms(change)
     with _transaction(conn):
         event = _locked(conn, slug)
         _check_limits(conn, event, change)
+        _check_payment(event, change)
         conn.execute(_SET_POLICY, dict.fromkeys(TERMS) | _as_columns(change) | {"event": event.id})
         # no decision depends on the others; gateways and holders' writes read the event
         if not change.keys().isdisjoint(DECIDED_BY):
@@ -297,6 +314,15 @@ def _check_limits(conn: Conn, event: Event, change: dict[str, Any]) -> None:
         names = ", ".join(repr(name) for name in event.limits) or "none"
         story = f"The sale has begun with limits of these categories: {names}. Their numbers can be changed."
         raise Conflicted("limits_fixed", story)
+
+
+def _check_payment(event: Event, change: dict[str, Any]) -> None:
+    begun = event.state not in (EventState.DRAFT, EventState.LOBBY)
+    if begun and change.get("payment", event.payment) != event.payment:
+        story = (
+            f"The sale has begun with payment {event.payment!r}; it stays. Close it and make another event."
+        )
+        raise Conflicted("payment_fixed", story)
 
 
 def _as_columns(terms: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 import psycopg
 from msgspec import Struct, json
 
+from store import outbox
 from store.errors import Conflicted, NotFound, Unavailable
 from store.jitter import jitter
 from store.lost_time import RUN_BY
@@ -32,14 +33,14 @@ LOCK_WAIT_MS_MAX: Final = 1_000
 RETRY_SECONDS_MAX: Final = 0.1
 
 PAY: Final = f"""
--- Locks the hold row. Only its holder, only while it runs: by Postgres' clock, while the event is paused by
--- the moment it was paused, and by no time that it gets back (`store.lost_time`). After a wait for the lock
--- the WHERE is checked again on the new row.
+-- Locks the hold row. Only where it costs nothing, only its holder, only while it runs: by Postgres' clock,
+-- while the event is paused by the moment it was paused, and by no time that it gets back
+-- (`store.lost_time`). After a wait for the lock the WHERE is checked again on the new row.
 UPDATE hold SET state = 'paid', paid_at = clock_timestamp()
   FROM event
  WHERE event.id = hold.event_id AND hold.event_id = %(event)s AND hold.hold_id = %(hold)s
    AND hold.buyer = %(buyer)s AND hold.state = 'active'
-   AND hold.expires_at > {RUN_BY}
+   AND hold.expires_at > {RUN_BY} AND (event.payment = 'none' OR %(free)s)
 RETURNING hold.quantity
 """
 
@@ -172,32 +173,37 @@ class HoldNow(Struct, frozen=True):
 
 
 async def confirm(
-    connection: Conn, event_id: int, hold_id: int, buyer: str, numbers: SeatNumbers | None = None
+    connection: Conn,
+    event_id: int,
+    hold_id: int,
+    buyer: str,
+    numbers: SeatNumbers | None = None,
+    *,
+    free: bool = False,
 ) -> HoldState:
-    """Buy a hold: PAID, however often it is asked for.
+    """Make a hold that costs nothing an order: PAID, however often it is asked for.
 
-    Raises `NotFound` (hold_not_found) for no such hold of this buyer, `Conflicted` (hold_expired,
-    hold_released) when it is over. With `numbers` the seats are found by key instead of among all
-    held seats of the event.
+    Where holds are bought with money, this one must be `free`. Raises `NotFound` (hold_not_found) for no
+    such hold of this buyer, `Conflicted` (hold_expired, hold_released) when it is over, (payment_required).
+    With `numbers` the seats are found by key instead of among all held seats of the event.
     """
 
     async def attempt() -> HoldState:
         values = {"event": event_id, "hold": hold_id, "buyer": buyer, "kind": FactKind.PAID.value}
-        quantity = await _quantity(connection, PAY, values)
+        quantity = await _quantity(connection, PAY, values | {"free": free})
         if quantity is None:
-            state = await _state(connection, values)
-            if state is HoldState.PAID:
-                return state
-            if state is HoldState.RELEASED:
-                raise Conflicted("hold_released", "This hold was given back. Ask for the seats again.")
-            if state is HoldState.REFUNDED:
-                raise _refunded()
-            raise Conflicted("hold_expired", "This hold ran out. Ask for the seats again.")
-        seats = await _lock(connection, values, quantity, numbers)
+            now = await look(connection, values)
+            if now.state is HoldState.PAID:
+                return now.state
+            must_run(now)
+            raise Conflicted("payment_required", "This hold is bought with money. Begin a payment for it.")
+        seats, areas = await _lock(connection, values, quantity, numbers)
         sold = await connection.execute(SELL_SEATS, values | {"seats": seats})
         assert sold.rowcount == len(seats), "the seats are locked, so all of them become sold"
         await connection.execute(SELL_PLACES, values)
         await connection.execute(INSERT_FACT, values)
+        told = {"order": str(hold_id), "buyer": buyer, "kind": "buyer", "seats": seats, "areas": areas}
+        await connection.execute(outbox.INSERT, outbox.telling([(event_id, outbox.Told.ORDER_PAID, told)]))
         return HoldState.PAID
 
     return await in_transaction(connection, attempt)
@@ -231,7 +237,7 @@ async def free_all(
     connection: Conn, values: Mapping[str, object], quantity: int, numbers: SeatNumbers | None
 ) -> None:
     """Free what a hold has that was just given back whole, and tell the allocator."""
-    seats = await _lock(connection, values, quantity, numbers)
+    seats, _ = await _lock(connection, values, quantity, numbers)
     freed = await connection.execute(FREE_SEATS, dict(values) | {"seats": seats})
     assert freed.rowcount == len(seats), "the seats are locked, so all of them become available"
     gone = await connection.execute(FREE_HOLD_SEATS, dict(values) | {"seats": seats})
@@ -306,15 +312,15 @@ async def _state(connection: Conn, values: Mapping[str, object]) -> HoldState:
 
 async def _lock(
     connection: Conn, values: Mapping[str, object], quantity: int, numbers: SeatNumbers | None
-) -> list[int]:
-    """Locks the hold's seats and areas; they must be exactly what the hold counts."""
+) -> tuple[list[int], list[tuple[int, int]]]:
+    """Locks the hold's seats and areas, and gives both; they must be exactly what the hold counts."""
     among = None if numbers is None else await seats_decided(connection, values, numbers)
     statement = LOCK_SEATS.format(among="" if among is None else AMONG)
     rows = await (await connection.execute(statement, dict(values) | {"among": among})).fetchall()
     places = await (await connection.execute(LOCK_AREAS, values)).fetchall()
     found = len(rows) + sum(count for _, count in places)
     assert found == quantity, f"hold {values['hold']} counts {quantity} but {found} seats and places name it"
-    return [row[0] for row in rows]
+    return [row[0] for row in rows], [(area, count) for area, count in places]
 
 
 async def seats_decided(

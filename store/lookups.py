@@ -70,6 +70,9 @@ class EventRow(Struct, frozen=True):
     price_terms: PriceTerms = PriceTerms()
     plan_sha256: str = ""
     """In hex, of the event's plan: another where seats were moved to other categories."""
+    payment: str = "none"
+    """How a hold becomes an order; this and the next as in `store.terms.Terms`."""
+    late_payment: str = "refund"
 
 
 class Decided(Struct, frozen=True):
@@ -187,13 +190,14 @@ SELECT event.id, event.slug, event.name, venue_id, state, hold_ttl_seconds, even
        offer_ttl_seconds, limits,
        tour.slug, tour.name, tour.seats_per_buyer_max,
        fee_minor, fee_basis_points, tax_basis_points, tax_included,
-       encode(coalesce(event_plan.plan_sha256, venue.plan_sha256), 'hex')
+       encode(coalesce(event_plan.plan_sha256, venue.plan_sha256), 'hex'), payment, late_payment
   FROM event JOIN venue ON venue.id = event.venue_id
   LEFT JOIN tour ON tour.id = event.tour_id
   LEFT JOIN event_price ON event_price.event_id = event.id
   {PLAN_THAT_COUNTS}
 """
 READ_EVENT = _EVENT + " WHERE event.slug = %s"
+READ_SLUGS = "SELECT id, slug FROM event WHERE id = ANY (%s::int[])"
 LIST_EVENTS = _EVENT + f" ORDER BY event.id DESC LIMIT {EVENTS_MAX}"
 READ_PLAN = f"""
 SELECT coalesce(event_plan.plan, venue.plan),
@@ -279,6 +283,11 @@ async def event_by_slug(connection: Conn, slug: str) -> EventRow:
     return _event(row)
 
 
+async def slugs(connection: Conn, event_ids: Sequence[int]) -> dict[int, str]:
+    """Event → its slug."""
+    return dict(await (await connection.execute(READ_SLUGS, (list(event_ids),))).fetchall())
+
+
 async def events(connection: Conn) -> list[EventRow]:
     """Newest first, at most `EVENTS_MAX`."""
     return [_event(row) for row in await (await connection.execute(LIST_EVENTS)).fetchall()]
@@ -286,10 +295,11 @@ async def events(connection: Conn) -> list[EventRow]:
 
 def _event(row: tuple[Any, ...]) -> EventRow:
     number, slug, name, venue_id, state, *rest = row
-    *rest, sha256 = rest
+    *rest, sha256, payment, late_payment = rest
     tour = None if rest[-7] is None else TourRow(*rest[-7:-4])
     terms = PriceTerms() if rest[-1] is None else PriceTerms(*rest[-4:])
-    return EventRow(number, slug, name, venue_id, EventState(state), *[*rest[:-7], tour, terms, sha256])
+    rest = [*rest[:-7], tour, terms, sha256, payment, late_payment]
+    return EventRow(number, slug, name, venue_id, EventState(state), *rest)
 
 
 async def plan_text(connection: Conn, event_id: int) -> tuple[bytes, str]:

@@ -23,11 +23,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from store import audit, blocks, hold_parts, holds
+from store import audit, blocks, hold_parts, holds, outbox
 from store.audit import Said
 from store.blocks import Conn, in_transaction, named, numbers, some
 from store.errors import BadRequest, Conflicted, NotFound
+from store.outbox import Told
+from store.payments import refunds
 from store.plan import Plan
+from store.tickets.items import Item
+from store.tickets.rows import mark_gone
 from store.words import (
     OPERATORS_HOLDS,
     Blocks,
@@ -45,6 +49,11 @@ QUANTITY_MAX: Final = 1_000
 """Most seats and places of one sale."""
 
 LOCK_EVENT: Final = "SELECT 1 FROM event WHERE id = %(event)s FOR NO KEY UPDATE"
+
+IS_CALLED_OFF: Final = """
+-- Who calls an event off locks its row, too: nothing is sold afterwards.
+SELECT 1 FROM called_off WHERE event_id = %(event)s
+"""
 
 FIND_SALE: Final = """
 -- Along the key, through operators' sales only.
@@ -148,15 +157,27 @@ class Order(Struct, frozen=True):
     areas: dict[str, int]
 
 
-class _Taken(NamedTuple):
+class Taken(NamedTuple):
     """What is taken back, each by number."""
 
     seats: list[int]
     areas: list[tuple[int, int]]
+    had: dict[int, int]
+    """Places the order had of each of its areas."""
 
     @property
     def quantity(self) -> int:
         return len(self.seats) + sum([places for _, places in self.areas])
+
+
+class Locked(NamedTuple):
+    """An order whose row is locked."""
+
+    hold_id: int
+    quantity: int
+    """Seats and places it has."""
+    buyer: str
+    kind: HoldKind
 
 
 def sell(
@@ -170,11 +191,14 @@ def sell(
     said: Said,
     *,
     reference: str = "",
+    told: Mapping[str, object] | None = None,
 ) -> Order:
     """Make seats (by guid) and places (by area) an order of `buyer`; blocked places go before free ones.
 
+    `told`: what the outbox tells of it besides. A caller's transaction, where there is one, has all of it.
     Raises `BadRequest`, `NotFound` for what the plan does not have, `Conflicted` (seats_not_free,
-    places_not_free) when somebody has one of them, `Unavailable` when it is locked for too long.
+    places_not_free) when somebody has one of them, (event_called_off), `Unavailable` when it is locked for
+    too long.
     """
     _check_sale(buyer, kind, reference)
     wanted = numbers(plan, seats, areas)
@@ -193,6 +217,8 @@ def sell(
         standing = conn.execute(FIND_SALE, values).fetchone()
         if standing is not None:
             return _order(conn, event_id, plan, standing[0], HoldState.PAID, buyer, kind)
+        if conn.execute(IS_CALLED_OFF, values).fetchone() is not None:
+            raise Conflicted("event_called_off", "The event is canceled or moved. Nothing is sold any more.")
         if wanted.areas:
             conn.execute(blocks.LOCK_CURSOR, values)
         on_sale = _on_sale(conn, plan, wanted, values)
@@ -202,6 +228,9 @@ def sell(
         _make_order(conn, values | {"hold": hold_id}, wanted)
         body = Sold(buyer, request, kind, wanted.seats, wanted.areas)
         _tell(conn, event_id, FactKind.SOLD, hold_id, body)
+        order: dict[str, object] = {"order": str(hold_id), "buyer": buyer, "kind": kind}
+        order |= {"seats": wanted.seats, "areas": wanted.areas}
+        outbox.write(conn, event_id, Told.ORDER_PAID, order | dict(told or {}))
         taken = len(on_sale.seats) + sum([places for _, places in on_sale.areas])
         change = {"change": "sell", "as": kind.value, "hold": str(hold_id), "buyer": buyer}
         what = named(plan, wanted.seats, wanted.areas)
@@ -222,20 +251,22 @@ def take_back(
     areas: Mapping[str, int] | None = None,
     quantity: int | None = None,
     block: bool = False,
+    reason: str = "taken_back",
+    told: Mapping[str, object] | None = None,
 ) -> Order:
     """Take an order back: all of it, or the seats and places named; they are free, or off sale with `block`.
 
     `quantity` is how many seats and places the order has, as the caller knows it; needed where places are
-    named: a call that is repeated finds fewer and takes nothing. An order that was taken back whole is
-    answered as it is. Raises `BadRequest`, `NotFound` (hold_not_found), `Conflicted` (not_an_order,
-    not_in_order, order_changed), `Unavailable`.
+    named: a call that is repeated finds fewer and takes nothing. What was paid for it goes back to the buyer.
+    An order that was taken back whole is answered as it is. `reason` is the refund's; `told`: what the outbox
+    tells of it besides. A caller's transaction, where there is one, has all of it. Raises `BadRequest`,
+    `NotFound` (hold_not_found), `Conflicted` (not_an_order, not_in_order, order_changed), `Unavailable`.
     """
     wanted = numbers(plan, seats, areas or {}) if seats or areas else None
     if wanted is not None and wanted.areas and quantity is None:
         story = "Say how many seats and places the order has (quantity): a repeat takes nothing twice then."
         raise BadRequest("quantity_required", story)
-    values: dict[str, Any] = {"event": event_id, "hold": hold_id, "who": said.who}
-    values["becomes"] = (SeatState.BLOCKED if block else SeatState.AVAILABLE).value
+    values: dict[str, Any] = {"event": event_id, "hold": hold_id}
 
     def attempt() -> Order:
         conn.execute(blocks.LOCK_CURSOR, values)
@@ -250,20 +281,53 @@ def take_back(
         if quantity not in (None, has):
             story = f"The order has {has} seats and places, not {quantity}. Nothing was changed; look again."
             raise Conflicted("order_changed", story)
-        taken = _taken(conn, plan, values, has, wanted)
-        whole = taken.quantity == has
-        left = conn.execute(REFUND if whole else KEEP_FEWER, values | {"count": taken.quantity})
-        assert left.rowcount == 1, "the order is locked and was looked at"
-        _free(conn, values, taken)
-        counted = kind is HoldKind.BUYER
-        body = Returned(buyer, counted, block, tuple(taken.seats), tuple(taken.areas))
-        _tell(conn, event_id, FactKind.RETURNED, hold_id, body)
+        taken = lock_contents(conn, plan, values, has, wanted)
+        order = Locked(hold_id, has, buyer, kind)
+        who = said.who
+        after = give_back(conn, event_id, order, taken, who=who, reason=reason, block=block, told=told)
         change = {"change": "return", "hold": str(hold_id), "buyer": buyer, "blocked": block}
         audit.write(conn, event_id, said, change | named(plan, taken.seats, taken.areas))
-        after = HoldState.REFUNDED if whole else HoldState.PAID
         return _order(conn, event_id, plan, hold_id, after, buyer, kind)
 
     return in_transaction(conn, attempt)
+
+
+def give_back(
+    conn: Conn,
+    event_id: int,
+    order: Locked,
+    taken: Taken,
+    *,
+    who: str,
+    reason: str,
+    block: bool = False,
+    places: Sequence[Item] | None = None,
+    told: Mapping[str, object] | None = None,
+) -> HoldState:
+    """Take what is locked from an order, for whoever may: history, fact, refund, outbox row. Its state then.
+
+    The cursor is locked as well. `places` says which standing places go, where it matters; `block`: they stay
+    off sale; `told`: as of `take_back`.
+    """
+    values: dict[str, Any] = {"event": event_id, "hold": order.hold_id, "who": who}
+    values["becomes"] = (SeatState.BLOCKED if block else SeatState.AVAILABLE).value
+    whole = taken.quantity == order.quantity
+    left = conn.execute(REFUND if whole else KEEP_FEWER, values | {"count": taken.quantity})
+    assert left.rowcount == 1, "the order is locked and was looked at"
+    _free(conn, values, taken)
+    counted = order.kind is HoldKind.BUYER
+    body = Returned(order.buyer, counted, block, tuple(taken.seats), tuple(taken.areas))
+    _tell(conn, event_id, FactKind.RETURNED, order.hold_id, body)
+    if not whole:
+        went = {area: (taken.had[area], count) for area, count in taken.areas}
+        mark_gone(conn, event_id, order.hold_id, taken.seats, went, places)
+    what: dict[str, Any] = {"seats": taken.seats, "areas": dict(taken.areas), "whole": whole}
+    owed = refunds.owe_for_order(conn, event_id, order.hold_id, reason, **what)
+    tells: dict[str, object] = {"order": str(order.hold_id), "buyer": order.buyer, "kind": order.kind}
+    tells |= {"seats": taken.seats, "areas": taken.areas, "refund_minor": owed}
+    became = Told.ORDER_REFUNDED if whole else Told.ORDER_CHANGED
+    outbox.write(conn, event_id, became, tells | dict(told or {}))
+    return HoldState.REFUNDED if whole else HoldState.PAID
 
 
 def _check_sale(buyer: str, kind: HoldKind, reference: str) -> None:
@@ -316,23 +380,25 @@ def _make_order(conn: Conn, values: Mapping[str, Any], wanted: Blocks) -> None:
     conn.execute(INSERT_HOLD_AREAS, values)
 
 
-def _taken(conn: Conn, plan: Plan, values: Mapping[str, Any], has: int, wanted: Blocks | None) -> _Taken:
+def lock_contents(
+    conn: Conn, plan: Plan, values: Mapping[str, Any], has: int, wanted: Blocks | None
+) -> Taken:
     """Locks what the order has; gives what of it is taken back. Raises `Conflicted` (not_in_order)."""
     seats = [seat for (seat,) in conn.execute(LOCK_SOLD, values).fetchall()]
     places: dict[int, int] = dict(conn.execute(holds.LOCK_AREAS, values).fetchall())
     found = len(seats) + sum(places.values())
     assert found == has, f"order {values['hold']} counts {has} but {found} seats and places name it"
     if wanted is None:
-        return _Taken(seats, sorted(places.items()))
+        return Taken(seats, sorted(places.items()), places)
     missing = [plan.seats[seat].guid for seat in wanted.seats if seat not in set(seats)]
     missing += [plan.areas[area].guid for area, count in wanted.areas if places.get(area, 0) < count]
     if missing:
         story = f"The order has not, or not so many of, {some(missing)}. Nothing was changed; look again."
         raise Conflicted("not_in_order", story)
-    return _Taken(list(wanted.seats), list(wanted.areas))
+    return Taken(list(wanted.seats), list(wanted.areas), places)
 
 
-def _free(conn: Conn, values: Mapping[str, Any], taken: _Taken) -> None:
+def _free(conn: Conn, values: Mapping[str, Any], taken: Taken) -> None:
     """The order and all it has are locked."""
     given = dict(values) | {"seats": taken.seats}
     given |= {"areas": [area for area, _ in taken.areas], "places": [places for _, places in taken.areas]}

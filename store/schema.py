@@ -34,11 +34,13 @@ from store.words import OPERATORS_HOLDS
 metadata = MetaData()
 
 
-def _one_of(column: str, *values: str) -> str:
-    return f"{column} IN ({', '.join(repr(value) for value in values)})"
+def one_of(column: str, *values: str) -> str:
+    """The condition that a column has one of these values."""
+    return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
 
 
-def _timestamp(name: str, *, now: bool = False, nullable: bool = False) -> Column[object]:
+def timestamp(name: str, *, now: bool = False, nullable: bool = False) -> Column[object]:
+    """A moment by Postgres' clock; with `now` the one at which the row is written."""
     default = func.clock_timestamp() if now else None
     return Column(name, DateTime(timezone=True), nullable=nullable, server_default=default)
 
@@ -51,7 +53,7 @@ venue = Table(
     Column("name", Text, nullable=False),
     Column("plan", Text, nullable=False, comment="canonical JSON of store.plan.Plan; never changed"),
     Column("plan_sha256", LargeBinary, nullable=False),
-    _timestamp("created_at", now=True),
+    timestamp("created_at", now=True),
 )
 
 event = Table(
@@ -62,12 +64,12 @@ event = Table(
     Column("name", Text, nullable=False),
     Column("venue_id", Integer, nullable=False),
     Column("state", Text, nullable=False, server_default="draft"),
-    _timestamp("opens_at", nullable=True),
-    _timestamp("paused_at", nullable=True),
+    timestamp("opens_at", nullable=True),
+    timestamp("paused_at", nullable=True),
     Column("hold_ttl_seconds", Integer, nullable=False, server_default="480"),
     Column("seats_per_buyer_max", Integer, nullable=False, server_default="8"),
     Column("fast_gate", Boolean, nullable=False, server_default=text("true")),
-    _timestamp("created_at", now=True),
+    timestamp("created_at", now=True),
     Column("extensions_max", Integer, nullable=False, server_default="1"),
     Column("extension_seconds", Integer, nullable=False, server_default="120"),
     Column("offer_ttl_seconds", Integer, nullable=False, server_default="600"),
@@ -79,7 +81,13 @@ event = Table(
         comment="category name: most seats and places of it a buyer may have",
     ),
     Column("tour_id", Integer, nullable=True, comment="the tour it is a date of; set while it is a draft"),
-    CheckConstraint(_one_of("state", "draft", "lobby", "open", "paused", "closed"), name="event_state"),
+    Column(
+        "payment", Text, nullable=False, server_default="none", comment="whether holds are bought with money"
+    ),
+    Column("late_payment", Text, nullable=False, server_default="refund", comment="see LatePolicy"),
+    Column("returns_allowed", Boolean, nullable=False, server_default=text("false"), comment="by buyers"),
+    Column("transfers_allowed", Boolean, nullable=False, server_default=text("false"), comment="of tickets"),
+    CheckConstraint(one_of("state", "draft", "lobby", "open", "paused", "closed"), name="event_state"),
     CheckConstraint("(state = 'paused') = (paused_at IS NOT NULL)", name="event_paused_since"),
     CheckConstraint("hold_ttl_seconds BETWEEN 1 AND 86400", name="event_hold_ttl"),
     CheckConstraint("seats_per_buyer_max BETWEEN 1 AND 1000", name="event_seats_per_buyer"),
@@ -87,6 +95,8 @@ event = Table(
     CheckConstraint("extension_seconds BETWEEN 1 AND 3600", name="event_extension_seconds"),
     CheckConstraint("offer_ttl_seconds BETWEEN 1 AND 86400", name="event_offer_ttl"),
     CheckConstraint("jsonb_typeof(limits) = 'object'", name="event_limits"),
+    CheckConstraint(one_of("payment", "none", "required"), name="event_payment"),
+    CheckConstraint(one_of("late_payment", "refund", "reacquire"), name="event_late_payment"),
 )
 Index("event_tour", event.c.tour_id, postgresql_where=event.c.tour_id.is_not(None))
 
@@ -97,7 +107,7 @@ tour = Table(
     Column("slug", Text, nullable=False, unique=True),
     Column("name", Text, nullable=False),
     Column("seats_per_buyer_max", Integer, nullable=False, comment="across all its events; never changed"),
-    _timestamp("created_at", now=True),
+    timestamp("created_at", now=True),
     CheckConstraint("seats_per_buyer_max BETWEEN 1 AND 1000", name="tour_seats_per_buyer"),
     comment="dates of one show that share a limit per buyer",
 )
@@ -157,7 +167,7 @@ seat = Table(
     Column("seat_no", Integer, primary_key=True, comment="index in the venue's plan"),
     Column("state", Text, nullable=False, server_default="available"),
     Column("hold_id", BigInteger, nullable=True, comment="the hold or order that has it"),
-    CheckConstraint(_one_of("state", "available", "held", "sold", "blocked"), name="seat_state"),
+    CheckConstraint(one_of("state", "available", "held", "sold", "blocked"), name="seat_state"),
     CheckConstraint("(state IN ('held', 'sold')) = (hold_id IS NOT NULL)", name="seat_held_by"),
     postgresql_with={"fillfactor": "50"},  # a hold rewrites the row in its own page (HOT)
 )
@@ -185,8 +195,8 @@ hold = Table(
     Column("request_id", Text, nullable=False),
     Column("state", Text, nullable=False, server_default="active"),
     Column("quantity", SmallInteger, nullable=False, comment="seats and standing places together"),
-    _timestamp("expires_at"),
-    _timestamp("paid_at", nullable=True),
+    timestamp("expires_at"),
+    timestamp("paid_at", nullable=True),
     Column(
         "extensions",
         SmallInteger,
@@ -196,9 +206,9 @@ hold = Table(
     ),
     Column("kind", Text, nullable=False, server_default="buyer", comment="buyer, or how an operator sold it"),
     Column("tour_id", Integer, nullable=True, comment="the event's tour, if it is a date of one"),
-    CheckConstraint(_one_of("state", "active", "paid", "released", "expired", "refunded"), name="hold_state"),
+    CheckConstraint(one_of("state", "active", "paid", "released", "expired", "refunded"), name="hold_state"),
     CheckConstraint("(state IN ('paid', 'refunded')) = (paid_at IS NOT NULL)", name="hold_paid_when"),
-    CheckConstraint(_one_of("kind", "buyer", "complimentary", "box_office"), name="hold_kind"),
+    CheckConstraint(one_of("kind", "buyer", "complimentary", "box_office"), name="hold_kind"),
     CheckConstraint(f"(kind = 'buyer') = (hold_id < {OPERATORS_HOLDS})", name="hold_numbered_by_kind"),
     CheckConstraint("quantity > 0", name="hold_not_empty"),
     CheckConstraint("extensions >= 0", name="hold_extensions"),
@@ -237,7 +247,7 @@ waiting = Table(
     Column("request_id", Text, nullable=False),
     Column("state", Text, nullable=False, server_default="waiting"),
     Column("hold_id", BigInteger, nullable=True, comment="the offer: a hold like any other"),
-    CheckConstraint(_one_of("state", "waiting", "offered", "left"), name="waiting_state"),
+    CheckConstraint(one_of("state", "waiting", "offered", "left"), name="waiting_state"),
     CheckConstraint("(state = 'offered') = (hold_id IS NOT NULL)", name="waiting_offered_what"),
     comment="requests on the waiting list; what they want is in the ledger at their number",
 )
@@ -249,7 +259,7 @@ seat_history = Table(
     metadata,
     Column("event_id", Integer, nullable=False),
     Column("seat_no", Integer, nullable=False),
-    _timestamp("at", now=True),
+    timestamp("at", now=True),
     Column("state", Text, nullable=False, comment="what the seat became"),
     Column("hold_id", BigInteger, nullable=True, comment="the hold that had or got it"),
     Column("by", Text, nullable=False, comment="allocator, buyer, or an operator's name"),
@@ -266,7 +276,7 @@ fact = Table(
     Column("hold_id", BigInteger, nullable=True),
     Column("body", JSON, nullable=True),
     CheckConstraint(
-        _one_of(
+        one_of(
             "kind",
             "paid",
             "released",
@@ -291,7 +301,7 @@ audit = Table(
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("event_id", Integer, nullable=False),
-    _timestamp("at", now=True),
+    timestamp("at", now=True),
     Column("who", Text, nullable=False, comment="the operator's name"),
     Column("why", Text, nullable=False),
     Column("what", JSON, nullable=False, comment="the change, in guids and hold ids"),
@@ -309,7 +319,7 @@ event_cursor = Table(
     Column("owner", Uuid, nullable=True, comment="random per takeover"),
     Column("batch_no", BigInteger, nullable=False, server_default="0"),
     Column("arrival", Text, nullable=False, server_default="0-0", comment="everything up to here is decided"),
-    _timestamp("batch_time", now=True),
+    timestamp("batch_time", now=True),
     comment="the fence: one compare-and-set per batch",
     postgresql_with={"fillfactor": "10"},
 )
@@ -321,9 +331,9 @@ lease = Table(
     Column("owner", Uuid, nullable=True),
     Column("worker", Text, nullable=True, comment="host and process, for people"),
     Column("backend_pid", Integer, nullable=True),
-    _timestamp("backend_start", nullable=True),
-    _timestamp("renewed_at", nullable=True),
-    _timestamp("given_until", nullable=True),
+    timestamp("backend_start", nullable=True),
+    timestamp("renewed_at", nullable=True),
+    timestamp("given_until", nullable=True),
     comment="who may allocate; renewed apart from the cursor row so neither waits for the other",
     postgresql_with={"fillfactor": "10"},
 )
@@ -334,7 +344,7 @@ ledger_batch = Table(
     Column("event_id", Integer, primary_key=True),
     Column("batch_no", BigInteger, primary_key=True),
     Column("epoch", BigInteger, nullable=False),
-    _timestamp("batch_time"),
+    timestamp("batch_time"),
     Column("arrival", Text, nullable=False, comment="cursor after this batch"),
     Column("code_version", Integer, nullable=False, comment="of the decision function"),
     Column("row_digests", LargeBinary, nullable=False, comment="16 bytes a row, in position order"),
@@ -354,7 +364,7 @@ ledger = Table(
     Column("input", JSON, nullable=False, comment="requests: the want; facts: the fact"),
     Column("outcome", Text, nullable=False),
     Column("result", JSON, nullable=False),
-    CheckConstraint(_one_of("kind", "request", "fact", "expired", "offer"), name="ledger_kind"),
+    CheckConstraint(one_of("kind", "request", "fact", "expired", "offer"), name="ledger_kind"),
 )
 Index(  # an expression, so that no plan mistakes the primary key's first column for a way to find a key
     "ledger_key",

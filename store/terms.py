@@ -8,7 +8,7 @@ API and `Event` follow from these.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -41,6 +41,14 @@ class Terms(Struct, frozen=True, kw_only=True):
     offer_ttl_seconds: _Ttl = 600
     limits: dict[str, _Limit] = {}
     """Category → most seats and places of it one buyer may have, 0: not for buyers."""
+    payment: Literal["none", "required"] = "none"
+    """How a hold becomes an order: its holder says so, or pays for it (`store.payments`)."""
+    late_payment: Literal["refund", "reacquire"] = "refund"
+    """What becomes of money that comes when its hold has run out: see `store.payments.states.LatePolicy`."""
+    returns_allowed: bool = False
+    """Buyers may return what they bought, for their money (`store.tickets.returns`)."""
+    transfers_allowed: bool = False
+    """Who has a ticket may give it to somebody else (`store.tickets.transfers`)."""
 
 
 TERMS: Final = Terms.__struct_fields__
@@ -50,6 +58,10 @@ BOUNDS: Final = {
     field.encode_name: (bounds["minimum"], bounds["maximum"])
     for field in msgspec.inspect.type_info(Terms).fields  # type: ignore[attr-defined]
     if (bounds := getattr(field.type, "extra_json_schema", None)) and "minimum" in bounds
+}
+
+CHOICES: Final = {
+    name: get_args(kind) for name, kind in get_type_hints(Terms).items() if get_origin(kind) is Literal
 }
 
 PolicyChange = msgspec.defstruct(
@@ -76,6 +88,8 @@ def check_terms(given: Mapping[str, Any]) -> None:
         if name in BOUNDS:
             least, most = BOUNDS[name]
             check(least <= value <= most, name, f"{least} to {most}")
+        if name in CHOICES:
+            check(value in CHOICES[name], name, " or ".join(CHOICES[name]))
 
 
 def check_limits(limits: Mapping[str, int], seats_per_buyer_max: int, categories: Sequence[str]) -> None:

@@ -9,6 +9,10 @@ the allocator when it publishes, a gateway when it looks a decision up. Both giv
 
 from __future__ import annotations
 
+import zlib
+from array import array
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -48,6 +52,8 @@ class Delta(Struct, frozen=True, array_like=True):
     """(area number, expires_at in microseconds) of holds of standing places, each pair once"""
     plan: bool = False
     """Seats and areas are in other categories: the event's plan is another."""
+    map_is: tuple[int, int] | None = None
+    """In a delta of batch 0: after that batch the map has this `map_digest`; nothing else is told."""
 
 
 class HoldNews(Struct, frozen=True, array_like=True):
@@ -115,6 +121,11 @@ def arrival_order(arrival: str) -> tuple[int, int]:
     """Sortable form of a stream id."""
     milliseconds, _, sequence = arrival.partition("-")
     return int(milliseconds), int(sequence or 0)
+
+
+def map_digest(letters: bytes | bytearray, areas_free: Sequence[int]) -> int:
+    """Of a seat map, to compare: the letters of its seats and the places free of its areas."""
+    return zlib.crc32(array("q", areas_free).tobytes(), zlib.crc32(letters))
 
 
 def arrival_after(arrival: str) -> Arrival:

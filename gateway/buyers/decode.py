@@ -70,6 +70,7 @@ class Resume(Frame, frozen=True, tag="resume"):
 
 Seats = Annotated[tuple[ShortText, ...], Meta(max_length=QUANTITY_MAX)]
 Areas = Annotated[dict[ShortText, Quantity], Meta(max_length=QUANTITY_MAX)]
+Email = Annotated[str, Meta(pattern=r"^[!-?A-~]{1,64}@[A-Za-z0-9.-]{1,189}$")]
 EndsAt = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 
 
@@ -119,6 +120,12 @@ class ExtendBody(Struct, frozen=True, forbid_unknown_fields=True):
     accessible: bool = False
 
 
+class PaymentBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """`email`: where the buyer wants to hear of the payment."""
+
+    email: Email | None = None
+
+
 class _Named(Struct):
     id: RequestId
 
@@ -130,7 +137,7 @@ _decode_want = msgspec.json.Decoder(Want).decode
 _decode_named = msgspec.json.Decoder(_Named).decode
 
 ClientFrame = Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave
-Body = TypeVar("Body", ReleaseBody, ExtendBody)
+Body = TypeVar("Body", bound=Struct)
 
 
 def frame_from_json(text: str) -> ClientFrame:

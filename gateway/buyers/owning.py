@@ -46,7 +46,7 @@ async def change(
             changed = await _write(connection, event, wish, hold_id, buyer)
     except DATABASE_AWAY as error:
         raise Unavailable(UNKNOWN) from error
-    await _wake_allocator(event)
+    await wake_allocator(event)
     event.holders.tell(buyer, hold_frame(changed), socket)
     if isinstance(wish, Extend):
         event.holders.extended(buyer)
@@ -65,7 +65,7 @@ async def leave(
             await waiting.leave(connection, event.row.id, buyer, request_id)
     except DATABASE_AWAY as error:
         raise Unavailable(UNKNOWN) from error
-    await _wake_allocator(event)
+    await wake_allocator(event)
     event.holders.tell(buyer, left_frame(request_id), socket)
     event.waiters.poke(buyer)
 
@@ -75,7 +75,8 @@ def left_frame(request_id: str) -> bytes:
     return msgspec.json.encode({"type": "left", "id": request_id})
 
 
-async def _wake_allocator(event: EventRuntime) -> None:
+async def wake_allocator(event: EventRuntime) -> None:
+    """Poke the event's stream after a change, best effort."""
     try:
         await event.intake.stream.poke()
     except (RedisError, OSError):

@@ -51,6 +51,7 @@ Answer = Callable[[int, Head, bytes], None]
 
 _JSON = (b"content-type", b"application/json")
 _PROBLEM = (b"content-type", PROBLEM_TYPE.encode())
+_quoted = re.compile(r'"([A-Za-z0-9._~-]{1,64})"').fullmatch
 _WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?([0-9]{1,6})", re.IGNORECASE)
 
 
@@ -153,7 +154,10 @@ class Posting:
                 "idempotency_key_required", "Send Idempotency-Key: a name of your own for this request."
             )
         if not is_request_id(self._key):
-            raise BadRequest("idempotency_key_not_valid", "A key is 1 to 64 of A-Z a-z 0-9 . _ ~ -")
+            quoted = _quoted(self._key)  # as a structured field is written
+            if quoted is None:
+                raise BadRequest("idempotency_key_not_valid", "A key is 1 to 64 of A-Z a-z 0-9 . _ ~ -")
+            self._key = quoted[1]
         want = request_from_json(self._body)
         self._content = canonical_want(want)
         if refusable(want, again=False, undecided=event.intake.undecided_of(buyer.id)):

@@ -1,15 +1,18 @@
 """Operators: make events and tours, open, pause, resume and close events, change their seats, see how they
-stand.
+stand, say who is told; see how chores do.
 """
 
 from fastapi import APIRouter
 
-from gateway.operators import routes, sales, seats, tours
+from gateway.operators import chores, money, routes, sales, seats, tours, webhooks
 
 router = APIRouter()
 router.include_router(routes.router)
 router.include_router(seats.router)
 router.include_router(sales.router)
 router.include_router(tours.router)
+router.include_router(chores.router)
+router.include_router(money.router)
+router.include_router(webhooks.router)
 
 __all__ = ["router"]

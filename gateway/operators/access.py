@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -15,8 +14,11 @@ import psycopg
 from fastapi import Request, Response
 from msgspec import Struct
 
+from gateway.idempotency import taken_in
+from gateway.operator_key import has_operator_key
 from gateway.problems import Busy, TooLarge, Unauthorized
 from gateway.settings import Settings
+from store import idempotency
 from store.blocks import Released
 from store.database import ENDS_IDLE
 from store.errors import BadRequest, Unavailable
@@ -39,13 +41,12 @@ def settings_of(request: Request) -> Settings:
 
 async def require_operator(request: Request) -> None:
     """Let only who has the operator key pass; raises `Unauthorized`. Compared in constant time."""
-    key = settings_of(request).operator_key
-    if not key:
+    settings = settings_of(request)
+    if not settings.operator_key:
         raise Unauthorized(
             "operator_key", "The operator API is off. Start the gateway with ONSALE_OPERATOR_KEY to use it."
         )
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), key.encode()):
+    if not has_operator_key(settings, request.headers.get("authorization", "")):
         raise Unauthorized("operator_key", "Send the operator key as: Authorization: Bearer <key>.")
 
 
@@ -78,17 +79,43 @@ def answer(value: object, status: int = 200, headers: dict[str, str] | None = No
     )
 
 
-class Threads:
-    """Runs blocking calls, `RUNNING_MAX` at once with `WAITING_MAX` behind them; one per gateway."""
+def done_once(request: Request, conn: psycopg.Connection[Any], work: Callable[[], T]) -> T:
+    """What `work` gives; in one transaction with it, that this is what the call is answered under its key.
 
-    def __init__(self) -> None:
+    For what is not idempotent by nature: where there is no answer, nothing was changed. Whether a key must
+    be there is `gateway.idempotency`'s matter.
+    """
+    taken = taken_in(request)
+    if taken is None:
+        return work()
+    with conn.transaction():
+        done = work()
+        like = answer(done)
+        head = [("content-type", like.headers["content-type"]), ("cache-control", "no-store")]
+        idempotency.keep_with(conn, taken, idempotency.Answer(like.status_code, head, bytes(like.body)))
+    taken.kept = True
+    return done
+
+
+class Threads:
+    """Runs blocking calls, `RUNNING_MAX` at once with `WAITING_MAX` behind them; of each kind one a gateway.
+
+    `code` and `message` are what is said when too many wait.
+    """
+
+    def __init__(
+        self,
+        code: str = "operators_busy",
+        message: str = "Too many operator calls are under way. Try again in a moment.",
+    ) -> None:
+        self._busy = code, message
         self._limiter = anyio.CapacityLimiter(RUNNING_MAX)
         self._under_way = 0
 
     async def run(self, work: Callable[[], T]) -> T:
         """The result of `work` in a thread; raises `Busy` when too many wait already."""
         if self._under_way >= RUNNING_MAX + WAITING_MAX:
-            raise Busy("operators_busy", "Too many operator calls are under way. Try again in a moment.")
+            raise Busy(*self._busy)
         self._under_way += 1
         try:
             return await anyio.to_thread.run_sync(work, limiter=self._limiter)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import psycopg
@@ -17,6 +18,7 @@ from msgspec import Meta, Struct
 from gateway.operators.access import (
     answer,
     body_described,
+    done_once,
     in_database,
     read_body,
     require_operator,
@@ -113,7 +115,8 @@ async def _turn(request: Request, event: str, change: Callable[..., Audit]) -> R
 
     def turn(conn: Conn) -> Audit:
         event_id, plan = blocks.event_and_plan(conn, event)
-        return change(conn, event_id, plan, wanted.seats, wanted.areas, said)
+        work = partial(change, conn, event_id, plan, wanted.seats, wanted.areas, said)
+        return done_once(request, conn, work)
 
     changed = await in_database(request, turn)
     await wake_allocator(request, event)

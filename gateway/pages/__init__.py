@@ -1,4 +1,4 @@
-"""The pages a buyer sees: one per event, a list of events, and the files they are made of.
+"""The pages a buyer sees: one per event, a list of events, an order's tickets, and the files they need.
 
 Promises: nothing inline runs and nothing comes from another host (the content security policy
 says so to the browser); what a page needs to know is JSON in a data block. Files are read once
@@ -62,7 +62,10 @@ def _fingerprint(files: dict[str, bytes]) -> str:
 _files = _read_static()
 _version = _fingerprint(_files)
 _event_page = Template((_HERE / "event.html").read_text(encoding="utf-8"))
+_tickets_page = Template((_HERE / "tickets.html").read_text(encoding="utf-8"))
 _index_page = Template((_HERE / "index.html").read_text(encoding="utf-8"))
+
+EventInPath = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
 
 router = APIRouter()
 router.include_router(demo.router)
@@ -74,7 +77,7 @@ def _page(template: Template, request: Request, title: str, **facts: object) -> 
     modules = "\n".join(
         f'  <link rel="modulepreload" href="/static/{_version}/{name}">'
         for name in _files
-        if name.endswith((".js", ".mjs")) and not name.startswith("index")
+        if name.endswith((".js", ".mjs")) and not name.startswith(("index", "tickets/"))
     )
     html = template.substitute(
         title=escape(title), static=f"/static/{_version}", bootstrap=bootstrap, modules=modules
@@ -89,9 +92,7 @@ async def index(request: Request) -> HTMLResponse:
 
 
 @router.get("/e/{event}", include_in_schema=False)
-async def event_page(
-    request: Request, event: Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
-) -> HTMLResponse:
+async def event_page(request: Request, event: EventInPath) -> HTMLResponse:
     """The page of one event: map, choice, decision, countdown, orders. Where there is no such event it says
     so itself, and its status is 404."""
     page = _page(_event_page, request, event, event=event)
@@ -102,6 +103,22 @@ async def event_page(
     except Unavailable:
         log.warning("the page of %s is given without knowing whether it exists: an engine is away", event)
     return page
+
+
+@router.get("/e/{event}/tickets", include_in_schema=False)
+async def orders_page(request: Request, event: EventInPath) -> HTMLResponse:
+    """What a buyer bought for an event."""
+    return _page(_tickets_page, request, "Your orders", event=event, order="")
+
+
+@router.get("/e/{event}/tickets/{order}", include_in_schema=False)
+async def tickets_page(
+    request: Request,
+    event: EventInPath,
+    order: Annotated[str, PathParameter(pattern=r"^(claim|[1-9][0-9]{0,18})$")],
+) -> HTMLResponse:
+    """A buyer's tickets of an order; `claim`: a ticket that somebody gives."""
+    return _page(_tickets_page, request, "Tickets", event=event, order=order)
 
 
 @router.get("/static/{version}/{name:path}", include_in_schema=False)

@@ -12,6 +12,8 @@ from typing import Annotated
 import msgspec
 import typer
 
+from onsale.commands import event_money as money
+from onsale.commands import event_off as off
 from onsale.commands import event_sales as sales
 from onsale.commands import event_seats as seats
 from onsale.commands import event_view as view
@@ -27,7 +29,8 @@ app = typer.Typer(
     no_args_is_help=True,
     help=(
         "Events: create, set, open, pause, resume, close, show, waiting, list; prices; "
-        "their seats: block, unblock, release-hold, sell, return, recategorise."
+        "their seats: block, unblock, release-hold, sell, return, recategorise; "
+        "their money: figures, settlement; and cancel, move."
     ),
 )
 
@@ -36,9 +39,28 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Answer as JSON, for sc
 DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", help="Where the embedded engines live. Default: .data")
 ]
-
+ReturnsOption = Annotated[
+    bool | None, typer.Option("--returns/--no-returns", help="Buyers may return what they bought.")
+]
+TransfersOption = Annotated[
+    bool | None, typer.Option("--transfers/--no-transfers", help="Who has a ticket may give it away.")
+]
 
 LIMIT_DIGITS_MAX = 9
+
+
+class Payment(StrEnum):
+    """How a hold becomes an order."""
+
+    none = "none"
+    required = "required"
+
+
+class LatePayment(StrEnum):
+    """What becomes of money that comes when its hold has run out."""
+
+    refund = "refund"
+    reacquire = "reacquire"
 
 
 class Gate(StrEnum):
@@ -68,6 +90,14 @@ def create(
     offer_ttl_seconds: Annotated[
         int, typer.Option(help="How long what is offered to who waits is kept for them.")
     ] = 600,
+    payment: Annotated[
+        Payment, typer.Option(help="required: a hold is bought by paying for it. Fixed once the sale begins.")
+    ] = Payment.none,
+    late_payment: Annotated[
+        LatePayment, typer.Option(help="Money that comes too late: refund it, or try for the same seats.")
+    ] = LatePayment.refund,
+    returns: ReturnsOption = False,
+    transfers: TransfersOption = False,
     open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
@@ -91,6 +121,10 @@ def create(
                 extension_seconds=extension_seconds,
                 limits=limits,
                 offer_ttl_seconds=offer_ttl_seconds,
+                payment=payment.value,
+                late_payment=late_payment.value,
+                returns_allowed=bool(returns),
+                transfers_allowed=bool(transfers),
             )
             if open_now:
                 events.set_state(conn, slug, EventState.OPEN)
@@ -140,6 +174,12 @@ def set_policy(
     offer_ttl_seconds: Annotated[
         int | None, typer.Option(help="How long what is offered to who waits is kept for them.")
     ] = None,
+    payment: Annotated[Payment | None, typer.Option(help="Only before the sale begins.")] = None,
+    late_payment: Annotated[
+        LatePayment | None, typer.Option(help="Money that comes too late: refund it, or try for the seats.")
+    ] = None,
+    returns: ReturnsOption = None,
+    transfers: TransfersOption = None,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -154,6 +194,10 @@ def set_policy(
             extensions_max=extensions,
             extension_seconds=extension_seconds,
             offer_ttl_seconds=offer_ttl_seconds,
+            payment=None if payment is None else payment.value,
+            late_payment=None if late_payment is None else late_payment.value,
+            returns_allowed=returns,
+            transfers_allowed=transfers,
         )
         wake(urls.redis_url, slug)
         _say(event, as_json, view.terms(event))
@@ -249,3 +293,7 @@ app.command("return")(sales.take_back)
 app.command("recategorise")(sales.recategorise)
 app.command("prices")(sales.prices)
 app.command("audit")(seats.read_audit)
+app.command("figures")(money.figures)
+app.command("settlement")(money.settle)
+app.command("cancel")(off.cancel)
+app.command("move")(off.move)

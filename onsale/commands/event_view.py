@@ -68,6 +68,8 @@ def what_of(row: Audit) -> str:
         return f"prices: {_terms(PriceTerms(**{name: what[name] for name in PriceTerms.__struct_fields__}))}"
     if "tour" in what:
         return f"{what['change']} {what['tour']}"
+    if what["change"] in ("cancel", "move"):
+        return f"move its orders to {what['to']}" if "to" in what else "cancel the event"
     told = f"{what['change']} {_named(what['seats'], what['areas'])}"
     if what["change"] == "recategorise":
         return f"{told}: {what['category']} now"
@@ -125,8 +127,22 @@ def terms(event: Event) -> str:
         f"Holds last {event.hold_ttl_seconds} s, {event.seats_per_buyer_max} seats a buyer, "
         f"fast gate {gate}.{_limits(event)}\n"
         f"A hold may be extended {event.extensions_max} times, by {event.extension_seconds} s each. "
-        f"What is offered to who waits is kept {event.offer_ttl_seconds} s."
+        f"What is offered to who waits is kept {event.offer_ttl_seconds} s.{_back(event)}\n{_payment(event)}"
     )
+
+
+def _payment(event: Event) -> str:
+    if event.payment == "none":
+        return "A hold is bought by saying so; nobody is asked for money."
+    late = "refunded" if event.late_payment == "refund" else "used for the same seats, if they are free"
+    return f"A hold is bought by paying for it. Money that comes too late is {late}."
+
+
+def _back(event: Event) -> str:
+    """What buyers may do with what they bought, if anything."""
+    may = ["return what they bought"] if event.returns_allowed else []
+    may += ["give tickets away"] if event.transfers_allowed else []
+    return f" Buyers may {' and '.join(may)}." if may else ""
 
 
 def _limits(event: Event) -> str:

@@ -1,5 +1,5 @@
 """`verify`: decides an event's whole ledger again and says whether every answer comes out as it was given,
-and whether every seat and place adds up.
+whether every seat and place adds up, and whether every payment has its seats or goes back.
 
 Exit code 0 when so, 1 when a row, a batch or a decision is not what it must be, or something does not add up.
 """
@@ -20,6 +20,7 @@ from onsale.engines import attach_or_start, default_data_dir
 from store import invariant
 from store.database import connect
 from store.events import get_event
+from store.payments.invariant import mismatches as payments
 from store.words import LedgerKind
 
 
@@ -52,7 +53,7 @@ def check(conn: psycopg.Connection[Any], slug: str, notes: Console) -> dict[str,
     conn.commit()
     batches = rows = decisions = 0
     digest = ""
-    mismatches = invariant.mismatches(conn, event.id, capacity)
+    mismatches = [*invariant.mismatches(conn, event.id, capacity), *payments(conn, event.id)]
     findings: list[dict[str, Any]] = []
     columns = (TextColumn("deciding again"), BarColumn(), MofNCompleteColumn(), TextColumn("batches"))
     with Progress(*columns, TimeElapsedColumn(), console=notes, transient=True) as progress:
@@ -82,8 +83,9 @@ def _show(summary: dict[str, Any]) -> None:
     _show_decisions(console, summary)
     if not summary["mismatches"]:
         console.print("[green]✓[/] Every seat and place adds up: held + sold + blocked + free = capacity.")
+        console.print("[green]✓[/] Every payment has its seats or goes back, and what costs is paid for.")
         return
-    console.print("[red]✗[/] Seats and places do not add up:")
+    console.print("[red]✗[/] Seats, places and payments do not add up:")
     for mismatch in summary["mismatches"]:
         where = f"{mismatch['what']} number {mismatch['number']}"
         console.print(f"  {where} {mismatch['story']}", highlight=False, markup=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from store.schema import metadata
+from store.tables import metadata
 
 connection = context.config.attributes.get("connection")
 assert connection is not None, "migrations run through store.migrate.upgrade, which brings the connection"

@@ -41,6 +41,7 @@ from store.prices import PlanMove, PriceTerms, of_categories
 from store.venues.make import make
 from store.words import Arrival, EventState, HoldId, Policy
 from tests.browser.fake_owning import Hold, Owning
+from tests.browser.fake_paying import Paying
 from tests.browser.fake_waitlist import Waitlist
 
 HEAR_SECONDS_MAX = 60
@@ -71,6 +72,8 @@ class FakeGateway:
     extensions_max: int = 1
     extension_seconds: int = 120
     seats_per_buyer_max: int = 8
+    payment: str = "none"
+    late_payment: str = "refund"
     demo: bool = True
     deciding: bool = True
     """Off: requests are accepted and wait for `decide_waiting`."""
@@ -106,6 +109,7 @@ class FakeGateway:
         self.buyers: list[Buyer] = []
         self.waitlist = Waitlist(self)
         self.owning = Owning(self)
+        self.paying = Paying(self)
         self.received: list[Frame] = []
         self._heard = threading.Condition()
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -218,6 +222,8 @@ class FakeGateway:
             "limits": {},
             "tour": None,
             "plan": plans.fingerprint(plans.encode(self.plan)),
+            "payment": self.payment,
+            "late_payment": self.late_payment,
         }
         return {"type": "welcome", "event": event, "buyer": buyer.name}
 
@@ -360,6 +366,7 @@ def build(fake: FakeGateway) -> FastAPI:
 
     app.state.runtime = SimpleNamespace(settings=fake, events=SimpleNamespace(get=get))
     app.include_router(pages.router)
+    fake.paying.mount(app)
 
     @app.get("/v1/events")
     async def events() -> list[Frame]:
@@ -437,7 +444,7 @@ class Running:
 
 if __name__ == "__main__":
     kind, count = (sys.argv[1], int(sys.argv[2])) if len(sys.argv) > 2 else ("theatre", 600)
-    with Running(FakeGateway(make(kind, count))) as running:
+    with Running(FakeGateway(make(kind, count), payment="required")) as running:
         print(f"{running.url}/e/demo")
         with suppress(KeyboardInterrupt):
             threading.Event().wait()

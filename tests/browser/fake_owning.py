@@ -60,6 +60,8 @@ class Owning:
             return {}, {}
         if state != "active":
             return {"code": f"hold_{state}"}, {}
+        if done == "paid" and self._fake.payment == "required":
+            return {"code": "payment_required"}, {}
         if frame["type"] == "extend":
             return self._extend(hold, frame)
         if "quantity" in frame:

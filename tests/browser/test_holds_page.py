@@ -108,6 +108,22 @@ def test_what_the_organiser_takes_back_is_said(page: Page, fake: FakeGateway) ->
     expect(page.get_by_role("heading", name="Choose your seats")).to_be_visible()
 
 
+def test_what_is_returned_elsewhere_is_bought_no_longer(page: Page, fake: FakeGateway) -> None:
+    hold_four(page)
+    (name,) = fake.holds
+    page.locator(".holding .button.main").click()
+    expect(page.locator(".order li")).to_have_count(4)
+    link = page.get_by_role("link", name="Show your tickets")
+    expect(link).to_have_attribute("href", f"/e/demo/tickets/{name}")
+    kept = [fake.plan.seats[seat].guid for seat in fake.holds[name].seats[:1]]
+    fake.send_all({"type": "hold", "hold": name, "state": "paid", "seats": kept, "areas": {}})
+    expect(page.locator(".order li")).to_have_count(1)
+    page.reload()
+    expect(page.locator(".order li")).to_have_count(1)
+    fake.send_all({"type": "hold", "hold": name, "state": "refunded", "seats": [], "areas": {}})
+    expect(page.locator(".order")).to_have_count(0)
+
+
 def test_all_of_them_is_the_whole_hold_and_none_is_nothing(page: Page, fake: FakeGateway) -> None:
     hold_four(page)
     page.get_by_role("button", name="Give some back").click()

@@ -28,7 +28,14 @@ SECRETS = re.search(r"for name in ([A-Z_ ]+);", ENTRYPOINT.read_text())
 
 def _settings_read() -> set[str]:
     """Every environment variable that a settings module or the migration names in quotes."""
-    sources = ["store/settings.py", "store/migrate.py", "gateway/settings.py", "allocator/settings.py"]
+    sources = [
+        "store/settings.py",
+        "store/migrate.py",
+        "gateway/settings.py",
+        "allocator/settings.py",
+        "onsale/chores/settings.py",
+        "onsale/engines/data_dir.py",
+    ]
     found = [re.findall(r'"((?:ONSALE_|DATABASE_|REDIS_)[A-Z_]+)"', (ROOT / source).read_text())
              for source in sources if (ROOT / source).exists()]  # fmt: skip
     return {name for names in found for name in names}

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from gateway.pages import demo
+from gateway.settings import PaymentSettings
 from onsale.engines.data_dir import REPOSITORY
 from tests.gateway.rig import EVENT, token
 from tests.model.clients import Http, Operator
@@ -38,10 +39,12 @@ def no_real_stampede(monkeypatch):
 @pytest.fixture
 def port(engine_urls, no_real_stampede):
     """The port of a gateway in a demo, with one open event."""
-    with stack(engine_urls, demo=True) as both:
+    simulated = PaymentSettings("simulated", "http://shop.example", "http://127.0.0.1:9", "whsec_c2VjcmV0")
+    with stack(engine_urls, demo=True, payments=simulated) as both:
         both.save_venue(VENUE, house())
         with contextlib.closing(Http(both.port)) as http:
-            made = Operator(http).ask("POST", "", {"slug": EVENT, "venue": VENUE, "open": True})
+            wish = {"slug": EVENT, "venue": VENUE, "open": True, "payment": "required"}
+            made = Operator(http).ask("POST", "", wish)
         assert made[0] == 201
         both.allocate(EVENT)
         yield both.port

@@ -29,7 +29,8 @@ def test_each_mutant_applies_and_can_be_read(sources):
     for mutant in MUTANTS:
         try:
             text = mutated(sources[mutant.file], mutant)
-            ast.parse(text)
+            if mutant.file.endswith(".py"):
+                ast.parse(text)
         except (DoesNotApply, SyntaxError) as error:
             troubles.append((mutant.guard, str(error)))
             continue

@@ -11,7 +11,7 @@ import pytest
 from onsale.engines.data_dir import REPOSITORY
 
 GATEWAY = """
-import http.server, os, signal, sys
+import http.server, json, os, signal, sys
 print("gateway", os.environ["ONSALE_PROCESS"], "on", os.environ["ONSALE_PORT"], flush=True)
 for name in ("DATABASE_URL", "REDIS_URL", "ONSALE_TOKEN_SECRET", "ONSALE_OPERATOR_KEY", "ONSALE_HOST"):
     assert os.environ[name], name
@@ -19,8 +19,10 @@ if os.environ.get("STAND_IN_GATEWAY") == "fails":
     sys.exit("the gateway has a reason not to start")
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(200 if self.path == "/health/ready" else 404)
+        self.send_response(200 if self.path in ("/health/ready", "/environment") else 404)
         self.end_headers()
+        if self.path == "/environment":
+            self.wfile.write(json.dumps(dict(os.environ)).encode())
     def log_message(self, *args): pass
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 address = (os.environ["ONSALE_HOST"], int(os.environ["ONSALE_PORT"]))
@@ -35,10 +37,12 @@ while True:
     signal.pause()
 """
 
+CHORES = ALLOCATOR.replace('"allocator"', '"chores"')
+
 
 @pytest.fixture
 def front_door(tmp_path: Path) -> Path:
-    """A repository of the front door and the store, whose gateway and allocator only start, wait and stop."""
+    """A repository of the front door and the store, whose other processes only start, wait and stop."""
     root = tmp_path / "repository"
     root.mkdir()
     ignored = shutil.ignore_patterns("__pycache__")
@@ -50,4 +54,5 @@ def front_door(tmp_path: Path) -> Path:
         (root / room).mkdir()
         (root / room / "__init__.py").touch()
         (root / room / "__main__.py").write_text(program)
+    (root / "onsale" / "chores" / "__main__.py").write_text(CHORES)
     return root

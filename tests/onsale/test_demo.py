@@ -24,6 +24,7 @@ def test_an_empty_database_gets_an_open_event(conn, database_url):
     assert ensure_demo(database_url) == EVENT
     event = events.get_event(conn, EVENT)
     assert (event.state, event.hold_ttl_seconds) == (EventState.OPEN, HOLD_TTL_SECONDS)
+    assert (event.payment, event.late_payment) == ("required", "reacquire")
 
 
 def test_the_demo_is_made_once(conn, database_url):

@@ -57,6 +57,21 @@ def test_every_option_reaches_the_event(event):
     assert (made["fast_gate"], made["name"], made["opens_at"]) == (False, "gig", "2030-05-01T08:00:00Z")
 
 
+def test_how_holds_are_bought_is_said_and_settled_when_the_sale_begins(event):
+    made = told(event, "create", "gig", "--venue", "arena")
+    assert (made["payment"], made["late_payment"]) == ("none", "refund")
+    changed = told(event, "set", "gig", "--payment", "required", "--late-payment", "reacquire")
+    assert (changed["payment"], changed["late_payment"]) == ("required", "reacquire")
+    _, out, _ = event("show", "gig")
+    assert "bought by paying for it. Money that comes too late is used for the same seats" in out
+    event("open", "gig")
+    code, _, said = event("set", "gig", "--payment", "none")
+    assert (code, "it stays" in said) == (1, True)
+    assert told(event, "set", "gig", "--late-payment", "refund")["late_payment"] == "refund"
+    again = told(event, "create", "gala", "--venue", "arena", "--payment", "required", "--open")
+    assert (again["payment"], again["state"]) == ("required", "open")
+
+
 def test_the_levers_change_the_state(event):
     event("create", "gig", "--venue", "arena")
     for lever, state in (("open", "open"), ("pause", "paused"), ("resume", "open"), ("close", "closed")):

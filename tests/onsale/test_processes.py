@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import signal
 import socket
@@ -9,6 +10,7 @@ import urllib.request
 
 import psutil
 import pytest
+from standardwebhooks import Webhook
 
 from onsale import processes
 from onsale.engines import engines
@@ -22,20 +24,47 @@ def stand_ins(front_door, monkeypatch):
 
 def test_a_throwaway_stack_is_ready_named_and_gone_afterwards(rig):
     with throwaway_stack(
-        gateways=2, allocators=1, database_url=rig.postgres_url, redis_url=rig.redis_url
+        gateways=2, allocators=1, chores=True, database_url=rig.postgres_url, redis_url=rig.redis_url
     ) as stack:
-        assert list(stack.processes) == ["allocator-1", "gateway-1", "gateway-2"]
+        assert list(stack.processes) == ["allocator-1", "chores-1", "gateway-1", "gateway-2"]
         for base_url in stack.base_urls:
             with urllib.request.urlopen(f"{base_url}/health/ready") as answer:
                 assert answer.status == 200
         pids = [stack.pid(name) for name in stack.processes]
-        assert len(set(pids)) == 3
+        assert len(set(pids)) == 4
         data_dir = stack.engines.data_dir.path
         log = data_dir / "logs" / "allocator-1.log"
         while "allocator allocator-1" not in log.read_text():
             assert stack.processes["allocator-1"].alive
     assert not any(map(psutil.pid_exists, pids))
     assert not data_dir.parent.exists()
+
+
+def test_a_simulated_provider_stands_between_allocators_and_gateways(rig):
+    with throwaway_stack(
+        gateways=2, allocators=1, payments=True, database_url=rig.postgres_url, redis_url=rig.redis_url
+    ) as stack:
+        assert list(stack.processes) == ["allocator-1", "provider-1", "gateway-1", "gateway-2"]
+        with urllib.request.urlopen(f"{stack.provider_url}/v1/balance") as answer:
+            assert json.load(answer)["intents"] == 0
+        with urllib.request.urlopen(f"{stack.base_url}/environment") as answer:
+            told = json.load(answer)
+        assert told["ONSALE_PAYMENT_PROVIDER"] == "simulated"
+        assert told["ONSALE_SIMULATED_URL"] == stack.provider_url
+        assert told["ONSALE_PUBLIC_URL"] == stack.base_url
+        Webhook(told["ONSALE_SIMULATED_SECRET"])  # or it raises
+        pid = stack.pid("provider-1")
+        stack.kill("provider-1")
+        stack.start_again("provider-1")
+        assert stack.pid("provider-1") != pid
+
+
+def test_without_payments_gateways_know_of_no_provider(rig):
+    with (
+        throwaway_stack(allocators=0, database_url=rig.postgres_url, redis_url=rig.redis_url) as stack,
+        urllib.request.urlopen(f"{stack.base_url}/environment") as answer,
+    ):
+        assert not [name for name in json.load(answer) if name.startswith(("ONSALE_PAY", "ONSALE_SIM"))]
 
 
 def test_its_own_engines_are_killed_and_started_by_name():

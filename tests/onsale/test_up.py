@@ -77,8 +77,13 @@ def test_up_shows_where_everything_is_and_keeps_its_data_for_the_next_time(up):
         panel = onsale.read_until("Ctrl-C stops it")
         assert f"http://127.0.0.1:{port}/" in panel
         assert f"http://127.0.0.1:{port}/openapi.json" in panel
-        for name in ("allocator-1", "allocator-2", "gateway-1", "postgres", "valkey"):
+        names = ("allocator-1", "allocator-2", "provider-1", "chores-1", "gateway-1", "postgres", "valkey")
+        for name in names:
             assert re.search(rf"{name} \d+", panel), name
+        shown = re.search(r"payments\s+simulated, at (http://\S+)/control", panel)
+        assert shown is not None
+        with urllib.request.urlopen(f"{shown.group(1)}/control") as answer:
+            assert b'"duplicates": 0.0' in answer.read()
         runtime = onsale.data.runtime()
         assert runtime is not None
         assert runtime.base_url == f"http://127.0.0.1:{port}"

@@ -74,6 +74,8 @@ PATHS: dict[str, str] = {
     "release_hold": "holds taken away by operators",
     "sell": "seats and places sold by operators",
     "take_back": "orders taken back by operators",
+    "buyers_return": "orders returned by their buyers",
+    "office_order_not_found": "somebody tried to return what another one bought",
     "office_not_in_order": "somebody tried to take back what an order has not",
     "office_seats_not_free": "somebody had a seat that was to be blocked",
     "office_places_not_free": "or a place",

@@ -15,6 +15,8 @@ from store import audit, blocks, events, hold_parts, holds, sales
 from store.errors import OnsaleError, Refused, Unavailable
 from store.plan import Plan
 from store.recategorise import recategorise as move_categories
+from store.tickets import returns
+from store.tickets.items import SEAT, Item
 from store.wire import canonical_want
 from store.words import Best, Choice, EventState, HoldKind, HoldState, Want
 from tests.simulation.clients import Client
@@ -338,6 +340,9 @@ class People:
         orders = [no for no, row in rows["hold"].items() if row.state in ("paid", "refunded")]
         if orders and self.world.chance(0.5):
             hold_id = random.choice(orders)
+            if self.world.chance(0.5):
+                self._return(process, hold_id)
+                return
             seats = [self.guids[seat] for seat, hold in sorted(rows["hold_seat"].items()) if hold == hold_id]
             part = seats[:1] or [random.choice(self.guids)] if self.world.chance(0.5) else []
             work = partial(sales.take_back, seats=part, block=self.world.chance(0.3))
@@ -349,6 +354,20 @@ class People:
         kind = random.choice((HoldKind.COMPLIMENTARY, HoldKind.BOX_OFFICE))
         work = partial(sales.sell, buyer=random.choice(self.buyers), kind=kind)
         self._manage(process, work, guids, self._some_places(random.randint(0, 2)))
+
+    def _return(self, process: Process, hold_id: int) -> None:
+        """An order's buyer returns it, or some of its tickets; now and then somebody else tries."""
+        random, rows = self.world.random, self.database.rows
+        buyer = rows["hold"][hold_id].buyer if self.world.chance(0.75) else random.choice(self.buyers)
+        seats = [Item(SEAT, seat) for seat, hold in sorted(rows["hold_seat"].items()) if hold == hold_id]
+        places = {area: count for (hold, area), count in rows["hold_area"].items() if hold == hold_id}
+        there = seats + [Item(area, random.randint(1, count + 1)) for area, count in places.items()]
+        items = random.sample(there, 1) if there and self.world.chance(0.6) else None
+
+        def buyers_return(connection: Any, event: int, plan: Plan, said: audit.Said) -> None:
+            returns.give_back(connection, event, plan, hold_id, buyer, items)
+
+        self._manage(process, buyers_return)
 
     def _move_to_another_category(self, process: Process) -> None:
         """Whoever has them; now and then by somebody who saw an older plan."""

@@ -137,6 +137,8 @@ class Database:
             "hold": {},
             "hold_seat": {},
             "hold_area": {},
+            "ticket": {},
+            "outbox": {},
             "waiting": {},
             "fact": {},
             "audit": {},
@@ -149,6 +151,7 @@ class Database:
         """(seat, when, what it became, hold, by), in the order of COMMITs."""
         self.last_fact = 0
         self.last_audit = 0
+        self.last_told = 0
         self.on_commit: Callable[[Session], None] = lambda session: None
         self.poisoned: set[int] = set()
         """Seats whose claim always fails with a serialization error."""

@@ -138,6 +138,7 @@ def _kept_seats(session: Session, values: Mapping[str, Any]) -> Rows:
 SALES = {
     sales.LOCK_EVENT: ("lock event for a sale", _lock_event),
     sales.FIND_SALE: ("find sale", _find_sale),
+    sales.IS_CALLED_OFF: ("is it called off", lambda session, values: []),
     sales.NEXT_SALE: ("number of the sale", _next_sale),
     sales.INSERT_ORDER: ("insert order", _insert_order),
     sales.SELL_SEATS: ("sell blocked seats", _sell_seats),

@@ -22,6 +22,7 @@ from tests.simulation.load import policy_of
 from tests.simulation.plan_statements import MOVES
 from tests.simulation.postgres import ONE, AreaRow, CursorRow, EventRow, FactRow, HoldRow, LeaseRow, Session
 from tests.simulation.sale_statements import SALES
+from tests.simulation.ticket_statements import TICKETS
 
 Rows = list[tuple[Any, ...]]
 Statement = Callable[[Session, Any], Rows]
@@ -335,6 +336,7 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     blocks.INSERT_FACT: ("insert fact by hand", _insert_blocks),
     audit.INSERT: ("write audit", _audit),
     **SALES,
+    **TICKETS,
     **MOVES,
     events._READ: ("read event", _read_event),
     events._READ_LOCKED: ("lock event", _read_event_locked),

@@ -9,7 +9,7 @@ import functools
 import psycopg
 import pytest
 
-from store import events, holds
+from store import events, holds, outbox
 from store.errors import Conflicted, NotFound, Unavailable
 from store.venues.make import make
 from store.venues.rows import save_venue
@@ -103,6 +103,31 @@ def test_a_confirmed_hold_is_an_order(conn, event, numbers):
         "facts": [("paid", HOLD)],
         "history": [(3, "sold", HOLD, "buyer"), (4, "sold", HOLD, "buyer")],
     }
+
+
+def test_what_is_paid_for_is_not_confirmed_unless_it_costs_nothing(conn, event):
+    hold(conn, event)
+    conn.execute("UPDATE event SET payment = 'required'")
+    before = everything(conn)
+    with pytest.raises(Conflicted) as refused:
+        change(conn, holds.confirm, event)
+    assert refused.value.code == "payment_required"
+    assert everything(conn) == before
+    assert change(conn, functools.partial(holds.confirm, free=True), event) is HoldState.PAID
+
+
+@pytest.mark.parametrize("numbers", [NUMBERS, None])
+def test_an_order_is_told_to_the_world_in_its_transaction(conn, event, numbers):
+    hold(conn, event)
+    change(conn, holds.confirm, event, numbers=numbers)
+    change(conn, holds.confirm, event, numbers=numbers)
+    told = [
+        (
+            outbox.Told.ORDER_PAID,
+            {"order": str(HOLD), "buyer": "ann", "kind": "buyer", "seats": [3, 4], "areas": [[0, 2]]},
+        )
+    ]
+    assert conn.execute("SELECT kind, body FROM outbox").fetchall() == told
 
 
 @pytest.mark.parametrize("numbers", [NUMBERS, None])

@@ -12,7 +12,7 @@ from sqlalchemy import NullPool, create_engine, text
 
 from store import migrate
 from store.errors import Conflicted, Unavailable
-from store.schema import metadata
+from store.tables import metadata
 
 APPEND_ONLY = ("seat_history", "ledger", "ledger_batch", "audit")
 

@@ -13,7 +13,7 @@ holds = In("store/holds.py")
 PAYING = (
     "AND hold.event_id = %(event)s AND hold.hold_id = %(hold)s\n"
     "   AND hold.buyer = %(buyer)s AND hold.state = 'active'\n"
-    "   AND hold.expires_at > {RUN_BY}\nRETURNING hold.quantity"
+    "   AND hold.expires_at > {RUN_BY} AND (event.payment = 'none' OR %(free)s)\nRETURNING hold.quantity"
 )
 
 MUTANTS: list[Mutant] = [
@@ -33,6 +33,13 @@ MUTANTS: list[Mutant] = [
     ),
     holds(
         Kind.CONDITION,
+        "what costs money is not bought without",
+        PAYING,
+        PAYING.replace(" AND (event.payment = 'none' OR %(free)s)", ""),
+        f"{HOLDS_TEST}::test_what_is_paid_for_is_not_confirmed_unless_it_costs_nothing",
+    ),
+    holds(
+        Kind.CONDITION,
         "only the hold that is named is paid",
         PAYING,
         PAYING.replace(" AND hold.hold_id = %(hold)s", ""),
@@ -49,7 +56,7 @@ MUTANTS: list[Mutant] = [
         Kind.EXPIRY,
         "a hold that ran out by Postgres' clock is not paid",
         PAYING,
-        PAYING.replace("   AND hold.expires_at > {RUN_BY}\n", ""),
+        PAYING.replace("hold.expires_at > {RUN_BY} AND ", ""),
         f"{HOLDS_TEST}::test_a_hold_that_ran_out_cannot_be_bought_and_can_still_be_given_back",
     ),
     holds(
@@ -208,9 +215,9 @@ MUTANTS: list[Mutant] = [
     holds(
         Kind.LOCK_ORDER,
         "a buyer's change locks the hold before its seats",
-        "        quantity = await _quantity(connection, PAY, values)\n",
+        '        quantity = await _quantity(connection, PAY, values | {"free": free})\n',
         "        await connection.execute(LOCK_SEATS.format(among=''), values)\n"
-        "        quantity = await _quantity(connection, PAY, values)\n",
+        '        quantity = await _quantity(connection, PAY, values | {"free": free})\n',
         f"{HOLD_GUARDS}::test_the_hold_is_locked_before_its_seats_and_places",
     ),
     holds(

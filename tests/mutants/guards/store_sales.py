@@ -203,7 +203,7 @@ STORE: list[Mutant] = [
     sales(
         Kind.FACTS,
         "an order taken back is told to the allocator",
-        "        _tell(conn, event_id, FactKind.RETURNED, hold_id, body)\n",
+        "    _tell(conn, event_id, FactKind.RETURNED, order.hold_id, body)\n",
         "",
         f"{SALES}::test_an_order_that_is_taken_back_whole_is_refunded_and_all_it_had_is_free_or_off_sale",
     ),
@@ -224,8 +224,8 @@ STORE: list[Mutant] = [
     holds(
         Kind.CONDITION,
         "a holder is told that the order was taken back",
-        "            if state is HoldState.REFUNDED:\n                raise _refunded()\n            raise",
-        "            raise",
+        "HoldState.REFUNDED:\n        raise _refunded()\n    if now.state is HoldState.RELEASED",
+        "HoldState.RELEASED",
         f"{SALES}::test_a_holder_is_told_that_the_order_was_taken_back",
     ),
 ]

@@ -51,6 +51,11 @@ export function holdOf({ venue, event }, { hold, seats = [], areas = {}, expires
   };
 }
 
+/** An order that this page did not see being held. @param {string} id @returns {Hold} */
+export const orderOf = (id) => ({
+  id, seats: [], places: {}, expires_at: 0, ttl_ms: 1, state: "paid", wish: "", story: "", extensions_left: 0, offered: null,
+});
+
 /** What is said when a hold ends. @param {Hold} hold @param {Hold["state"]} state @param {string[]} names */
 export function endInWords(hold, state, names) {
   if (state === "paid") return words.bought(names);

@@ -28,6 +28,7 @@ export class Lapsed {
     this.holds = this.holds.filter((one) => one !== hold);
     this.orders.over = this.orders.over.filter((one) => one !== id);
     this.orders.restore([...this.orders.holds, hold]);
+    this.orders.sale.paying.runsAgain(hold);
     return hold;
   }
 }

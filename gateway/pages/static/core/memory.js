@@ -2,7 +2,7 @@
 // buyer of its own (sessionStorage), so two tabs can compete; otherwise the browser is (localStorage).
 
 /**
- * @typedef {{token: string, requests: any[], holds: any[], paused_at: number | null, waiting: any[], clock: any}} Remembered
+ * @typedef {{token: string, requests: any[], holds: any[], paused_at: number | null, waiting: any[], clock: any, paying: any}} Remembered
  */
 
 export class Memory {
@@ -12,11 +12,13 @@ export class Memory {
     /** Only then is it young enough to trust what it says about clocks. */
     this.isOfThisTab = demo;
     this.storage = storageOf(demo);
+    /** Whether what is saved is there after the page was left. */
+    this.keeps = true;
   }
 
   /** @returns {Remembered} */
   load() {
-    const empty = { token: "", requests: [], holds: [], paused_at: null, waiting: [], clock: null };
+    const empty = { token: "", requests: [], holds: [], paused_at: null, waiting: [], clock: null, paying: undefined };
     try {
       const found = JSON.parse(this.storage.getItem(this.key) ?? "null");
       return found ? { ...empty, ...found } : empty;
@@ -33,8 +35,9 @@ export class Memory {
   save(remembered) {
     try {
       this.storage.setItem(this.key, JSON.stringify(remembered));
+      this.keeps = this.storage !== FORGETS;
     } catch {
-      // storage is full or refused: the page works, it only forgets on a refresh
+      this.keeps = false; // storage is full or refused: the page works, it only forgets on a refresh
     }
   }
 }
@@ -44,9 +47,11 @@ function storageOf(demo) {
   try {
     return demo ? sessionStorage : localStorage;
   } catch {
-    return { getItem: () => null, setItem() {}, removeItem() {} };
+    return FORGETS;
   }
 }
+
+const FORGETS = { getItem: () => null, setItem() {}, removeItem() {} };
 
 /** The shop that sends a buyer here puts the token behind `#token=`; it is taken out of the address. */
 export function tokenFromAddress() {

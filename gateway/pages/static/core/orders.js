@@ -3,9 +3,10 @@
 
 import { costOf } from "./choice.js";
 import { spoken } from "./clock.js";
-import { endInWords, holdOf, placesOf, sizeOf } from "./holds.js";
+import { endInWords, holdOf, orderOf, placesOf, sizeOf } from "./holds.js";
 import * as words from "./holdwords.js";
 import { Lapsed } from "./lapsed.js";
+import { paidFor } from "./paywords.js";
 import { asGiven, seatLabel } from "./plan.js";
 import { Standing } from "./standing.js";
 
@@ -171,7 +172,7 @@ export class Orders {
     const hold = this.find(frame.hold) ?? this.lapsed.again(frame);
     if (!hold) return this.#ofElsewhere(frame);
     const before = { ...hold };
-    if (frame.state !== (frame.by ? hold.state : "active")) return this.became(frame.hold, frame.state, frame.by);
+    if (frame.state !== (frame.by || frame.seats ? hold.state : "active")) return this.became(frame.hold, frame.state, frame.by);
     this.#refresh(hold, frame);
     this.standing.heard(hold);
     if (frame.by) return this.#answered(hold, words.tookSomeBack(this.names(hold)));
@@ -235,10 +236,20 @@ export class Orders {
     this.standing.settle(hold);
     if (state !== "paid" && state !== "active") this.#end(hold);
     const notice = by && state !== "paid" ? words.takenBack(this.names(hold)) : endInWords(hold, state, this.names(hold));
-    this.sale.touch({ notice });
-    if (notice) this.sale.say(`${notice.title} ${notice.text}`);
+    const said = this.sale.paying.ended(hold); // and what it says is truer
+    this.sale.touch({ notice: said ? null : notice });
+    if (notice && !said) this.sale.say(`${notice.title} ${notice.text}`);
     this.sale.remember();
     this.#waitForTheNext();
+  }
+
+  /** A payment bought this: the hold it was for, or the same seats again where it came late. @param {string} id @param {import("./payments.js").Payment} payment */
+  bought(id, { hold, seats, places }) {
+    if (this.find(id) || this.lapsed.again({ hold: id, state: "paid" })) return this.became(id, "paid");
+    if (this.over.includes(id)) return; // and was taken back since
+    const order = { ...orderOf(id), seats, places };
+    this.#add(order);
+    this.sale.tell(paidFor(this.names(order), id !== hold));
   }
 
   /** What holds got back of a pause is about the time since this page heard of it; the server says the rest. @param {string} state of the event */

@@ -10,6 +10,7 @@ import { sizeOf } from "./holds.js";
 import { Link } from "./link.js";
 import { subjectOf, tokenFromAddress } from "./memory.js";
 import { Orders } from "./orders.js";
+import { Paying } from "./paying.js";
 import { FREE, readPlan, seatLabel, stateOf, withCosts } from "./plan.js";
 import { initialState } from "./state.js";
 import { Waiting } from "./waiting.js";
@@ -28,6 +29,7 @@ export class Sale {
     this.orders = new Orders(this);
     this.asking = new Asking(this);
     this.waiting = new Waiting(this);
+    this.paying = new Paying(this);
     this.listeners = new Set();
     this.early = [];
     this.batch_no = -1;
@@ -54,10 +56,10 @@ export class Sale {
   }
 
   remember() {
-    const { token, orders, clock } = this;
+    const { token, orders, clock, paying } = this;
     const { asked, waiting } = this.state;
     const { holds, paused_at } = orders;
-    this.memory.save({ token, requests: asked, holds, paused_at, waiting: waiting.entries, clock: clock.estimate });
+    this.memory.save({ token, requests: asked, holds, paused_at, waiting: waiting.entries, clock: clock.estimate, paying: paying.kept });
   }
 
   async start() {
@@ -70,13 +72,16 @@ export class Sale {
       this.orders.restore(found.holds, found.paused_at);
       this.asking.restore(found.requests);
       this.waiting.restore(found.waiting);
+      this.paying.restore(found.paying);
     }
+    this.paying.cameBack();
     if (!this.token && this.demo) this.token = await this.documents.demoToken();
     if (!this.token) return this.set({ phase: "no_token" });
     this.remember();
     const [plan, prices] = await Promise.all([this.documents.plan(), this.documents.prices()]);
     if (!plan) return this.set({ phase: "missing" });
     this.touch({ venue: readPlan(plan, prices) });
+    this.paying.start();
     this.link.open();
   }
 
@@ -103,6 +108,7 @@ export class Sale {
       case "not_queued": return this.asking.refusedAtTheGate(frame);
       case "unknown": return this.asking.unknown(frame);
       case "hold": return this.orders.told(frame);
+      case "payment": return this.paying.told(frame);
       case "waiting": return this.waiting.listed(frame);
       case "offer": return this.waiting.offered(frame);
       case "left": return this.waiting.left(frame.id);
@@ -121,6 +127,7 @@ export class Sale {
     this.asking.resume();
     this.orders.standing.resume();
     this.waiting.resume();
+    this.paying.looks.hurry();
   }
 
   #eventBecame(state) {

@@ -116,6 +116,7 @@ export class Standing {
     if (code in ENDED) return orders.became(id, ENDED[code], code === "hold_refunded" ? "operator" : undefined);
     if (!hold.wish) return this.heard(hold);
     this.settle(hold);
+    if (code === "payment_required") return this.sale.paying.begin.becameRequired(hold);
     if (code === "no_extensions_left") hold.extensions_left = 0;
     this.sale.tell(code === "no_extensions_left" ? words.noMoreTime() : words.notDone(message, orders.names(hold)));
     this.sale.remember();

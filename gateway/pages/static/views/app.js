@@ -27,7 +27,7 @@ export class App extends Component {
 
   render({ sale }, { view, stampede }) {
     const { state } = sale;
-    const stop = stopOf(state);
+    const stop = stopOf(state, sale.paying);
     if (stop) {
       const leave = sale.demo && state.close_code === 4401 ? () => sale.leave() : null;
       return html`<${Stop} title=${stop[0]} text=${stop[1]} leave=${leave} />`;
@@ -61,11 +61,17 @@ function showBadge({ state, orders }) {
 }
 
 /** Why there is nothing to show, as [title, text], or nothing. */
-function stopOf({ phase, link, close_code }) {
+function stopOf({ phase, link, close_code }, paying) {
   if (phase === "missing") return REFUSALS[4404];
-  if (phase === "no_token") return ["Come in from the shop’s page", "This address alone does not say who you are."];
+  if (phase === "no_token") return comeIn(paying);
   if (link === "refused") return REFUSALS[close_code];
   return null;
+}
+
+/** Who comes back from paying in a browser that keeps nothing is told that nothing is lost. */
+function comeIn({ alone }) {
+  const paid = alone.length ? " If you paid just now, nothing is lost: look at the page you paid from, if it is still open, or come in again from the shop’s." : "";
+  return ["Come in from the shop’s page", `This address alone does not say who you are.${paid}`];
 }
 
 function Stop({ title, text, leave }) {

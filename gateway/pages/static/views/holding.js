@@ -8,6 +8,7 @@ import { asGiven, seatPlace } from "../core/plan.js";
 import { choiceInWords } from "../core/tellings.js";
 import { Component, html } from "../html.js";
 import { Added } from "./added.js";
+import { PayButton, PayState } from "./paying.js";
 import { Stepper } from "./stepper.js";
 import { Countdown, WhenOver, WhenSoon } from "./timeleft.js";
 
@@ -34,7 +35,8 @@ class OneHold extends Component {
       <h2 tabindex="-1">${hold.offered ? "Your turn: this is kept for you" : first ? "Held for you" : "Also held for you"}</h2>
       ${asked && html`<p class="story">You waited for ${choiceInWords(asked, venue)}.</p>`}
       ${hold.story && html`<p class="story">${hold.story}</p>`}
-      <${Countdown} sale=${sale} hold=${hold} label=${hold.offered ? "to take it" : "left to buy"} />
+      ${sale.paying.required && html`<${PayState} sale=${sale} hold=${hold} />`}
+      <${Countdown} sale=${sale} hold=${hold} label=${labelOf(sale, hold)} />
       ${paused && html`<p class="quiet-text">The sale is paused. Your time stands still.</p>`}
       ${!paused && html`<${WhenSoon} sale=${sale} hold=${hold}><p class="soon-text" role="status">Less than a minute left.</p><//>`}
       ${!paused && html`<${WhenOver} sale=${sale} hold=${hold}><p class="quiet-text">Your time seems to be over. We ask whether this is still yours.</p><//>`}
@@ -43,13 +45,25 @@ class OneHold extends Component {
         <div class="act">
           <p class="total"><span>${counted(sizeOf(hold), hold.seats.length ? "seat" : "place")}</span><b class="money">${cost}</b></p>
           <${Added} venue=${asGiven(venue, hold.id)} choice=${{ picked: hold.seats, places: hold.places }} />
-          <div class=${`thumb ${first ? "ready" : ""}`}><button type="button" class="button main" disabled=${hold.wish !== ""}
-            onClick=${() => sale.orders.act(hold, "confirm")}>${hold.wish === "confirm" ? (hold.unsure ? "Asking again…" : "Buying…") : `${hold.offered ? "Take it" : "Buy"} · ${cost}`}</button></div>
+          ${sale.paying.required ? html`<${PayButton} sale=${sale} hold=${hold} first=${first} />` : html`<${BuyButton} sale=${sale} hold=${hold} first=${first} cost=${cost} />`}
           <${MoreTime} sale=${sale} hold=${hold} />
-          <${Others} sale=${sale} hold=${hold} some=${() => this.setState({ some: true })} />
+          ${!sale.paying.isUnderWay(hold) && html`<${Others} sale=${sale} hold=${hold} some=${() => this.setState({ some: true })} />`}
         </div>`}
     </div>`;
   }
+}
+
+/** What the time is left for. */
+function labelOf({ paying }, hold) {
+  if (!paying.required) return hold.offered ? "to take it" : "left to buy";
+  if (paying.stageOf(hold) === "waiting") return "still held";
+  return hold.offered ? "to take it" : "left to pay";
+}
+
+function BuyButton({ sale, hold, first, cost }) {
+  const busy = hold.wish === "confirm" && (hold.unsure ? "Asking again…" : "Buying…");
+  return html`<div class=${`thumb ${first ? "ready" : ""}`}><button type="button" class="button main" disabled=${hold.wish !== ""}
+    onClick=${() => sale.orders.act(hold, "confirm")}>${busy || `${hold.offered ? "Take it" : "Buy"} · ${cost}`}</button></div>`;
 }
 
 function Mine({ sale, hold }) {

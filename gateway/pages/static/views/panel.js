@@ -9,6 +9,7 @@ import { Component, createRef, html } from "../html.js";
 import { Choosing } from "./choosing.js";
 import { Holding } from "./holding.js";
 import { Orders } from "./orders.js";
+import { Payments } from "./payments.js";
 import { SoldOut } from "./soldout.js";
 import { WaitingList } from "./waiting.js";
 
@@ -49,9 +50,9 @@ export class Panel extends Component {
     return html`
       <div ref=${this.card} class="panel-card">
         <${Told} sale=${sale} />
-        ${!busy && html`<${Orders} sale=${sale} /><${WaitingList} sale=${sale} />`}
+        ${!busy && html`<${Payments} sale=${sale} /><${Orders} sale=${sale} /><${WaitingList} sale=${sale} />`}
         <${View} key=${topic} sale=${sale} topic=${topic} />
-        ${busy && html`<${WaitingList} sale=${sale} /><${Orders} sale=${sale} />`}
+        ${busy && html`<${Payments} sale=${sale} /><${WaitingList} sale=${sale} /><${Orders} sale=${sale} />`}
       </div>`;
   }
 }

@@ -1,0 +1,1 @@
+"""What the second phase does: payments, refunds, deliveries."""

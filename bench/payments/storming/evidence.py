@@ -1,0 +1,107 @@
+"""What the storm's judge judges: rows of the tables, what the provider's book says, what buyers and a
+webhook sink were told. Types only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, field
+
+
+class PaymentRow(Struct, frozen=True):
+    """A payment; amounts in the currency's smallest unit."""
+
+    id: int
+    event_id: int
+    hold_id: int
+    order_id: int | None
+    buyer: str
+    intent: str | None
+    state: str
+    currency: str
+    amount_minor: int
+    quantity: int
+    money: bool
+    """It arrived, at some time."""
+    refund_due_minor: int
+    refunded_minor: int
+    provider_fee_minor: int
+
+
+class HoldRow(Struct, frozen=True):
+    """A hold, with what it keeps and what that costs by the plan and the event's terms."""
+
+    event_id: int
+    hold_id: int
+    buyer: str
+    state: str
+    quantity: int
+    seats: tuple[int, ...]
+    worth_minor: int
+    """Of the seats that are sold to it."""
+
+
+class RefundRow(Struct, frozen=True):
+    id: int
+    payment_id: int
+    event_id: int
+    amount_minor: int
+    state: str
+    provider_refund: str | None
+
+
+class OutboxRow(Struct, frozen=True):
+    id: int
+    event_id: int
+    kind: str
+    payment: int | None
+    refund: int | None
+    order: str | None
+    amount_minor: int | None
+
+
+class Intent(Struct, frozen=True):
+    """As the provider's book has it."""
+
+    id: str
+    payment: int
+    status: str
+    amount_minor: int
+    refunded_minor: int
+    fee_minor: int
+
+
+class Book(Struct, frozen=True):
+    """What came in and went back in all, as the provider adds it up: also of intents that we do not know."""
+
+    paid: int
+    paid_minor: int
+    refunded_minor: int
+
+
+class Told(Struct, frozen=True):
+    """What a buyer was told of a payment: that it has an order, or that money goes back."""
+
+    buyer: str
+    event_id: int
+    hold: str
+    state: str
+    order: str | None
+
+
+class Rows(Struct, frozen=True):
+    """Everything, after all was healed and came to rest."""
+
+    payments: Sequence[PaymentRow]
+    holds: Sequence[HoldRow]
+    refunds: Sequence[RefundRow]
+    outbox: Sequence[OutboxRow]
+    intents: Sequence[Intent]
+    told: Sequence[Told]
+    book: Book
+    delivered: Mapping[str, int]
+    """Message id → how often the sink got it."""
+    not_genuine: int = 0
+    """Deliveries to the sink whose signature was wrong."""
+    verified: Sequence[str] = field(default_factory=tuple)
+    """What `./run verify` found in any of the events."""

@@ -1,0 +1,116 @@
+"""The operators' HTTP for figures and the settlement, and for calling an event off (cancel it, or move it).
+
+Canceling and moving begin here and are gone on with by chores; each further call does a piece, too, and says
+how far it is. Errors are problem+json with the codes of `store.calling_off`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from fastapi import APIRouter, Depends, Request, Response
+from msgspec import Struct
+
+from gateway.operators.access import (
+    answer,
+    body_described,
+    in_database,
+    read_body,
+    require_operator,
+    settings_of,
+    wake_allocator,
+)
+from gateway.operators.routes import Slug
+from gateway.operators.seats import Conn, Reason, Who, Why
+from store import audit
+from store.blocks import Released
+from store.calling_off import begin, state
+from store.calling_off.state import CalledOff
+from store.calling_off.steps import step_of
+from store.figures import read as figures
+from store.payments import settlement_csv
+from store.payments.settlement import settlement
+from store.sales import Order
+from store.stream.wake import tell_holder
+
+
+class Move(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where an event's orders go: an event that has not begun to sell."""
+
+    to: Slug
+    who: Who
+    why: Why
+
+
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+
+
+@router.get("/events/{event}/figures")
+async def show_figures(request: Request, event: str) -> Response:
+    """What the sale has come to, with its age; counted from the outbox and the ledger."""
+    return answer(await in_database(request, lambda conn: figures.read(conn, event)))
+
+
+@router.get("/events/{event}/settlement")
+async def show_settlement(request: Request, event: str) -> Response:
+    """What came in, what it is for, what goes back; `balances` is false where something does not."""
+    return answer(await in_database(request, lambda conn: settlement(conn, event)))
+
+
+@router.get("/events/{event}/settlement.csv")
+async def download_settlement(request: Request, event: str) -> Response:
+    """One line for each payment and each order without one."""
+
+    def write(conn: Conn) -> bytes:
+        lines = [settlement_csv.header()]
+        settlement(conn, event, lambda entry: lines.append(settlement_csv.line(entry)))
+        return "".join(lines).encode()
+
+    written = await in_database(request, write)
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Disposition": f'attachment; filename="settlement-{event}.csv"',
+    }
+    return Response(written, headers=headers, media_type="text/csv")
+
+
+@router.post("/events/{event}/cancel", openapi_extra=body_described(Reason))
+async def cancel(request: Request, event: str) -> Response:
+    """Close an event for good and take every order back. 409 `event_moved`."""
+    reason = await read_body(request, Reason)
+    said = audit.said(reason.who, reason.why)
+    return await _begin(request, event, lambda conn: begin.cancel(conn, event, said))
+
+
+@router.post("/events/{event}/move", openapi_extra=body_described(Move))
+async def move(request: Request, event: str) -> Response:
+    """Close an event for good and rebook every order. 409 `event_begun`, `event_called_off`,
+    `currency_differs`, `move_running`."""
+    wanted = await read_body(request, Move)
+    said = audit.said(wanted.who, wanted.why)
+    begun = await _begin(request, event, lambda conn: begin.move(conn, event, wanted.to, said))
+    await wake_allocator(request, wanted.to)
+    return begun
+
+
+@router.get("/events/{event}/calling-off")
+async def show_calling_off(request: Request, event: str) -> Response:
+    """How far it is. 404 `not_called_off`."""
+    return answer(await in_database(request, partial(state.read, slug=event)))
+
+
+async def _begin(request: Request, event: str, work: Callable[[Conn], object]) -> Response:
+    redis_url = settings_of(request).engines.redis_url
+
+    def tell(slug: str, changed: Order | Released) -> None:
+        tell_holder(redis_url, slug, changed)
+
+    def run(conn: Conn) -> CalledOff:
+        work(conn)
+        step_of(conn, event, tell)
+        return state.read(conn, event)
+
+    begun = await in_database(request, run)
+    await wake_allocator(request, event)
+    return answer(begun)

@@ -1,0 +1,67 @@
+"""What lanes read, together: whoever asks in the same moment shares one round trip to Postgres.
+
+Names of seats are read once for each event and kept, at most `EVENTS_MAX` of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import Any, Final
+
+import psycopg
+
+from notifier.payloads import Names, names_of
+from store.outbox import Row
+from store.subscribers import lanes
+
+Conn = psycopg.AsyncConnection[Any]
+
+EVENTS_MAX: Final = 256
+TOGETHER_MAX: Final = 64
+
+
+class Reading:
+    """A `notifier.lane.Source` on one connection."""
+
+    def __init__(self, connection: Conn) -> None:
+        self._connection = connection
+        self._turn = asyncio.Lock()
+        self._asked: list[tuple[tuple[int, int], asyncio.Future[list[Row]]]] = []
+        self._something = asyncio.Event()
+        self._limit = 1
+        self._names: OrderedDict[int, tuple[str, Names]] = OrderedDict()
+
+    async def rows(self, event_id: int, after: int, limit: int) -> list[Row]:
+        """The next rows of an event; raises `psycopg.Error` when Postgres is away."""
+        answer: asyncio.Future[list[Row]] = asyncio.get_running_loop().create_future()
+        self._asked.append(((event_id, after), answer))
+        self._limit = limit
+        self._something.set()
+        return await answer
+
+    async def run(self) -> None:
+        """Answers until it is cancelled."""
+        while True:
+            await self._something.wait()
+            together, self._asked = self._asked[:TOGETHER_MAX], self._asked[TOGETHER_MAX:]
+            if not self._asked:
+                self._something.clear()
+            async with self._turn:
+                found = await lanes.read(self._connection, [wanted for wanted, _ in together], self._limit)
+            for (_, answer), rows in zip(together, found, strict=True):
+                if not answer.done():
+                    answer.set_result(rows)
+
+    async def names(self, event_id: int) -> tuple[str, Names]:
+        """An event's slug and names."""
+        if event_id not in self._names:
+            async with self._turn:
+                cursor = await self._connection.execute(lanes.NAMES, {"event": event_id})
+                row = await cursor.fetchone()
+            assert row is not None, "what is told is of an event, and an event has a venue"
+            self._names[event_id] = (row[0], await asyncio.to_thread(names_of, row[1]))
+            if len(self._names) > EVENTS_MAX:
+                self._names.popitem(last=False)
+        self._names.move_to_end(event_id)
+        return self._names[event_id]

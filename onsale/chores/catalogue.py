@@ -1,0 +1,83 @@
+"""Every chore there is: what it is for, how often it runs, and where its code is.
+
+A short chore is `async def chore(doing: Doing) -> int` (how much it did), begun every so many seconds and
+done within `doing.BUDGET_SECONDS`. A long one is `def run(database_url: str, stop: threading.Event) -> None`,
+and runs until it is stopped; where nobody has heard from it for a while it is begun anew, anywhere.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+QUEUE_PREFIX: Final = "onsale-"
+HERE: Final = "onsale.chores"
+
+
+def is_there(module: str) -> bool:
+    """Whether a module is installed, whatever of its packages is not."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+class Chore(NamedTuple):
+    """A chore; `where` is module:function."""
+
+    name: str
+    says: str
+    every_seconds: int
+    where: str
+    long: bool = False
+    needs: str = ""
+    """A module that must be installed for it, where `where` is none of its own."""
+
+    @property
+    def queue(self) -> str:
+        """Each has a queue of its own, so that at most one run of it waits."""
+        return QUEUE_PREFIX + self.name
+
+    @property
+    def there(self) -> bool:
+        """Whether its module is installed."""
+        return is_there(self.needs or self.where.partition(":")[0])
+
+    def load(self) -> Callable[..., Any]:
+        """Its function."""
+        module, _, name = self.where.partition(":")
+        found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        return found
+
+
+SHORT: Final[tuple[Chore, ...]] = (
+    Chore("payments", "ends and looks up payments", 5, f"{HERE}.payments:payments"),
+    Chore("refunds", "gives money back that is due", 3, f"{HERE}.refunds:refunds"),
+    Chore("late", "asks for seats for money that came late", 3, f"{HERE}.late:late"),
+    Chore("mail", "tells buyers by mail", 3, f"{HERE}.mail:mail"),
+    Chore("sweep", "frees what ran out where nobody attends", 15, f"{HERE}.sweep:sweep"),
+    Chore("reconcile", "compares money and seat maps with Postgres", 30, f"{HERE}.reconcile:reconcile"),
+    Chore(
+        "calling-off",
+        "takes back or moves orders of events that are off",
+        5,
+        f"{HERE}.calling_off:calling_off",
+    ),
+    Chore("trim", "forgets what nobody needs any more", 3_600, f"{HERE}.trim:trim"),
+)
+LONG: Final[tuple[Chore, ...]] = (
+    Chore("relay", "delivers webhooks", 5, f"{HERE}.long:relay", long=True, needs="notifier.relay"),
+    Chore("figures", "keeps the figures of each sale", 5, "store.figures.project:run", long=True),
+)
+
+
+def chores() -> list[Chore]:
+    """Those that are there, the most urgent first."""
+    return [*SHORT, *[chore for chore in LONG if chore.there]]
+
+
+def chore_named(name: str) -> Chore | None:
+    """The chore of that name, if there is one."""
+    return next((chore for chore in chores() if chore.name == name), None)

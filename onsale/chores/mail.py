@@ -1,0 +1,76 @@
+"""Buyers are told by mail: rows of the outbox become mails once each, and mails are sent until they are gone.
+
+Sending is at least once: who is killed after the mail server took one sends it again, under the same
+Message-ID. One that cannot be sent stops nobody behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+import msgspec
+
+from notifier import mail as letters
+from notifier.mail import Carrier, FileSink, NeverSent, Smtp
+from onsale.chores.doing import Doing
+from onsale.chores.settings import ChoreSettings
+from store import mail as rows
+from store.jitter import jitter
+from store.mail import Mail
+
+STRETCH: Final = (0.8, 1.2)
+"""Pauses are this much shorter or longer, so that those who failed together do not come back together."""
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+async def mail(doing: Doing, carrier: Carrier | None = None) -> int:
+    """How many mails were sent."""
+    await _write_down(doing)
+    carrier = carrier or carrier_of(doing.settings)
+    done = 0
+    try:
+        while not doing.is_over():
+            taken = await rows.take(doing.connection)
+            for place, one in enumerate(taken):
+                if doing.is_over():
+                    await rows.put_back(doing.connection, taken[place:])
+                    break
+                done += await doing.trying(f"mail {one.id}", _send(doing, carrier, one))
+            if len(taken) < rows.TAKE_MAX:
+                break
+    finally:
+        carrier.close()
+    return done
+
+
+def carrier_of(settings: ChoreSettings) -> Carrier:
+    """The mail server that is set, else a folder of files."""
+    return Smtp(settings.smtp_url) if settings.smtp_url else FileSink(settings.mail_dir)
+
+
+async def _write_down(doing: Doing) -> None:
+    """Make mails of what the outboxes say that was not read yet."""
+    for event in await rows.unread(doing.connection):
+        while not doing.is_over() and await rows.write_down(doing.connection, event) == rows.READ_MAX:
+            pass
+
+
+async def _send(doing: Doing, carrier: Carrier, one: Mail) -> bool:
+    sender = doing.settings.mail_from
+    says = letters.letter(
+        one.kind, _decode(one.body), one.event_name, f"{doing.settings.public_url}/e/{one.slug}"
+    )
+    assert says is not None, f"rows of kind {one.kind} are not written down as mails"
+    identity = letters.message_id(one.outbox_id, one.address, sender)
+    try:
+        message = letters.message(says, sender, one.address, identity)
+        await asyncio.to_thread(carrier.send, message, sender, one.address)
+    except NeverSent as error:
+        await rows.not_sent(doing.connection, one, str(error), stretch=1.0, never=True)
+        return False
+    except Exception as error:
+        await rows.not_sent(doing.connection, one, str(error), stretch=jitter(*STRETCH))
+        raise
+    await rows.sent(doing.connection, one.id)
+    return True

@@ -1,0 +1,58 @@
+"""What can be set of the chores, all from the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from onsale.engines.data_dir import default_data_dir
+from onsale.errors import FrontDoorError
+from store.settings import EngineUrls
+
+MAIL_FROM: Final = "tickets@localhost"
+PUBLIC_URL: Final = "http://127.0.0.1:8000"
+
+
+class ChoreSettingNotValid(FrontDoorError):
+    """A setting of the chores has a value they cannot work with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChoreSettings:
+    """`from_env` reads and checks them."""
+
+    engines: EngineUrls
+    rq_url: str
+    """The Redis that RQ keeps its queues in; its keys begin with rq:, an event's with onsale:."""
+    mail_dir: Path
+    """Where mails go while there is no mail server."""
+    smtp_url: str = ""
+    mail_from: str = MAIL_FROM
+    public_url: str = PUBLIC_URL
+    """Where buyers reach the pages, without a slash at the end."""
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> ChoreSettings:
+        """Reads DATABASE_URL, REDIS_URL and ONSALE_*; raises `MissingSetting`, `ChoreSettingNotValid`."""
+        source = os.environ if environ is None else environ
+        urls = EngineUrls.from_env(source)
+        smtp_url, mail_from = source.get("ONSALE_SMTP_URL", ""), source.get("ONSALE_MAIL_FROM", "")
+        if smtp_url and not smtp_url.startswith(("smtp://", "smtps://")):
+            raise ChoreSettingNotValid(
+                "ONSALE_SMTP_URL must be smtp://user:password@host:587 or smtps://…:465."
+            )
+        if smtp_url and "@" not in mail_from:
+            raise ChoreSettingNotValid(
+                "ONSALE_SMTP_URL sends mails: set ONSALE_MAIL_FROM to their sender as well."
+            )
+        return cls(
+            engines=urls,
+            rq_url=source.get("ONSALE_RQ_URL") or urls.redis_url,
+            mail_dir=default_data_dir(source) / "mail",
+            smtp_url=smtp_url,
+            mail_from=mail_from or MAIL_FROM,
+            public_url=(source.get("ONSALE_PUBLIC_URL") or PUBLIC_URL).rstrip("/"),
+        )

@@ -1,0 +1,25 @@
+"""Frees what ran out where nobody attends to the event, as far as that can never be given back.
+
+See `store.sweeping` for what that is, and docs/decisions/0029 for why it is no more.
+"""
+
+from __future__ import annotations
+
+from onsale.chores.doing import Doing
+from store import sweeping
+from store.errors import OnsaleError
+
+
+async def sweep(doing: Doing) -> int:
+    """How many holds were ended and freed."""
+    done = 0
+    for event in await sweeping.find(doing.connection):
+        try:
+            while not doing.is_over():
+                swept = await sweeping.sweep(doing.connection, event)
+                done += swept
+                if swept < sweeping.HOLDS_MAX:
+                    break
+        except (OnsaleError, AssertionError) as error:
+            doing.failed(f"event {event}", error)
+    return done

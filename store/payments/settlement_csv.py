@@ -1,0 +1,36 @@
+"""A settlement as CSV: one line for each payment that money came for and each order without one.
+
+Columns are the fields of `Entry` in their order, amounts in the smallest unit; see docs/settlement.md.
+Nothing in it says who bought.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec import structs
+
+from store.payments.settlement import Entry
+
+COLUMNS: Final = tuple(Entry.__struct_fields__)
+
+
+def header() -> str:
+    """The first line."""
+    return line_of(COLUMNS)
+
+
+def line(entry: Entry) -> str:
+    """An entry's line; times in ISO 8601, empty what there is none of."""
+    values = structs.astuple(entry)
+    return line_of([one.isoformat() if hasattr(one, "isoformat") else one for one in values])
+
+
+def line_of(values: Iterable[object]) -> str:
+    """Values as a line, quoted where need be."""
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerow(["" if one is None else one for one in values])
+    return written.getvalue()

@@ -1,0 +1,83 @@
+"""What nobody needs any more: bounded, repeatable, safe twice at once. Each call removes at most `ROWS_MAX`
+rows and says how many; a chore calls again while it is that many.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import psycopg
+
+from store import mail
+from store.figures import project
+
+Conn = psycopg.Connection[Any]
+
+ROWS_MAX: Final = 5_000
+OUTBOX_DAYS: Final = 30
+DEAD_DAYS: Final = 30
+LOG_KEPT: Final = 1_000
+"""Attempts kept of each subscriber."""
+
+SUBSCRIBERS: Final = """
+EXISTS (SELECT 1 FROM subscriber s
+          LEFT JOIN subscriber_position p ON p.subscriber_id = s.id AND p.event_id = o.event_id
+         WHERE s.state = 'active' AND coalesce(s.event_id, o.event_id) = o.event_id
+           AND coalesce(p.number, 0) < o.number)
+"""
+READERS: Final = [SUBSCRIBERS, mail.YET_TO_READ, project.YET_TO_COUNT]
+"""Who reads the outbox: each the condition that somebody has yet to read row `o`. Who is disabled keeps
+nothing: the outbox would have no bound."""
+
+OUTBOX: Final = """
+-- Old rows, up to the first that is not old: numbers are given as time goes by.
+DELETE FROM outbox WHERE id IN (
+  SELECT o.id FROM outbox o
+   WHERE o.id < coalesce((SELECT id FROM outbox
+                           WHERE at >= clock_timestamp() - make_interval(days => %(days)s)
+                           ORDER BY id LIMIT 1), 9223372036854775807)
+     AND NOT ({readers})
+   ORDER BY o.id LIMIT %(limit)s
+     FOR UPDATE OF o SKIP LOCKED)
+"""
+LOG: Final = """
+-- Of each subscriber all but its last.
+DELETE FROM delivery_log WHERE id IN (
+  SELECT old.id FROM subscriber s
+   CROSS JOIN LATERAL (SELECT id FROM delivery_log WHERE subscriber_id = s.id
+                        ORDER BY id DESC OFFSET %(kept)s LIMIT 1) AS newest
+   CROSS JOIN LATERAL (SELECT id FROM delivery_log WHERE subscriber_id = s.id AND id <= newest.id
+                        ORDER BY id LIMIT %(limit)s) AS old
+   LIMIT %(limit)s)
+"""
+DEAD: Final = """
+DELETE FROM delivery WHERE (subscriber_id, outbox_id) IN (
+  SELECT subscriber_id, outbox_id FROM delivery
+   WHERE state = 'dead' AND next_at < clock_timestamp() - make_interval(days => %(days)s)
+   LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+"""
+POSITIONS: Final = """
+-- Of events whose rows are all gone: whoever reads that event again begins where it subscribed.
+DELETE FROM subscriber_position WHERE (subscriber_id, event_id) IN (
+  SELECT subscriber_id, event_id FROM subscriber_position p
+   WHERE lease IS NULL AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = p.event_id)
+   LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+"""
+
+
+def trim_outbox(conn: Conn, *, older_than_days: int = OUTBOX_DAYS, limit: int = ROWS_MAX) -> int:
+    """Rows of the outbox that are older and that everybody has read, and positions in events without any."""
+    values = {"days": older_than_days, "limit": min(limit, ROWS_MAX)}
+    removed = conn.execute(OUTBOX.format(readers=" OR ".join(READERS)), values).rowcount
+    conn.execute(POSITIONS, values)
+    return removed
+
+
+def trim_log(conn: Conn, *, kept: int = LOG_KEPT, limit: int = ROWS_MAX) -> int:
+    """The delivery log down to the newest of each subscriber."""
+    return conn.execute(LOG, {"kept": kept, "limit": min(limit, ROWS_MAX)}).rowcount
+
+
+def trim_dead(conn: Conn, *, older_than_days: int = DEAD_DAYS, limit: int = ROWS_MAX) -> int:
+    """Dead letters nobody replayed for so long."""
+    return conn.execute(DEAD, {"days": older_than_days, "limit": min(limit, ROWS_MAX)}).rowcount

@@ -1,0 +1,64 @@
+"""The statements of tickets and of what the world is told, as the virtual Postgres runs them.
+
+Nobody pays here, so nothing is owed; what the outbox has is looked at in the end (`laws`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from store import outbox
+from store.payments import refunds
+from store.tickets import returns, rows
+from tests.simulation.postgres import HoldRow, Session
+
+Rows = list[tuple[Any, ...]]
+
+
+def _nothing(session: Session, values: Mapping[str, Any]) -> Rows:
+    return []
+
+
+def _tell(session: Session, values: Mapping[str, Any]) -> Rows:
+    for kind in values["kinds"]:
+        session.database.last_told += 1
+        session.insert("outbox", session.database.last_told, kind)
+    return [(1,)]
+
+
+def _lock_mine(session: Session, values: Mapping[str, Any]) -> Rows:
+    def mine() -> HoldRow | None:
+        row: HoldRow | None = session.get("hold", values["hold"])
+        return row if row is not None and row.buyer == values["buyer"] else None
+
+    if mine() is None:
+        return []
+    session.lock("hold", values["hold"], 1.0)
+    row = mine()
+    return [] if row is None else [(row.state, row.quantity, row.kind, True)]
+
+
+def _read(session: Session, values: Mapping[str, Any]) -> Rows:
+    """Of the order, which is locked: so are its tickets' rows, as good as."""
+    there = session.database.rows["ticket"].items()
+    gone = (1, None, None, False, True, None, None)
+    return [(area, number, *gone) for (order, area, number), _ in there if order == values["hold"]]
+
+
+def _mark_gone(session: Session, values: Mapping[str, Any]) -> Rows:
+    items = list(zip(values["items_areas"], values["items_numbers"], strict=True))
+    for area, number in items:
+        key = (values["hold"], area, number)
+        session.lock("ticket", key, 1.0)
+        session.put("ticket", key, True)
+    return [(1,) for _ in items]
+
+
+TICKETS = {
+    outbox.INSERT: ("tell the world", _tell),
+    refunds.LOCK_OF_ORDER: ("lock the payment", _nothing),
+    returns.LOCK_MINE: ("lock one's order", _lock_mine),
+    rows.READ: ("read tickets", _read),
+    rows.MARK_GONE: ("tickets that went", _mark_gone),
+}

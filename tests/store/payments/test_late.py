@@ -1,0 +1,80 @@
+"""What the event's stream decided of a late payment becomes true: seats again, or the money back."""
+
+from __future__ import annotations
+
+import pytest
+
+from store.payments import late
+from store.payments.records import Change, Known
+from store.payments.states import PaymentState
+from tests.store.payments.paying import begun, money_is_answered_for, notice, read, run, told
+from tests.store.payments.test_settle import event  # noqa: F401
+from tests.store.test_holds import PLAN, RUN_OUT, conn, hold  # noqa: F401
+from tests.store.test_holds import event as free_event  # noqa: F401
+
+AGAIN = 9 << 16
+DECIDED = """
+INSERT INTO ledger (event_id, batch_no, position, kind, arrival, buyer, request_id, input, outcome, result)
+VALUES (%s, 10, 0, 'request', '9-1', 'ann', %s, '{}', %s, %s)
+"""
+
+
+@pytest.fixture
+def payment(conn, event):  # noqa: F811
+    """Late: its hold ran out, and its seats are free."""
+    conn.execute("UPDATE event SET late_payment = 'reacquire'")
+    hold(conn, event)
+    made = begun(conn, event)
+    conn.execute("UPDATE hold SET state = 'expired', expires_at = clock_timestamp() - interval '1 second'")
+    conn.execute("DELETE FROM hold_seat; DELETE FROM hold_area; UPDATE area SET held = 0")
+    conn.execute("UPDATE seat SET state = 'available', hold_id = NULL")
+    [done] = told(conn, notice(made))
+    assert done.state is PaymentState.LATE
+    return made
+
+
+def resolve(conn, payment):  # noqa: F811
+    return run(conn, lambda own: late.resolve(own, payment.id))
+
+
+def decide(conn, event, payment, outcome, result):  # noqa: F811
+    conn.execute(DECIDED, (event, late.request_of(payment.id), outcome, result))
+
+
+def test_it_waits_for_its_decision_and_asks_for_what_it_was_made_for(conn, event, payment):  # noqa: F811
+    waiting = resolve(conn, payment)
+    assert isinstance(waiting, Known)
+    want = late.want_of(waiting, PLAN)
+    assert (set(want.seats), want.areas) == (
+        {PLAN.seats[3].guid, PLAN.seats[4].guid},
+        {PLAN.areas[0].guid: 2},
+    )
+    assert run(conn, late.find_late) == [(payment.id, "gig")]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result"),
+    [
+        ("taken", '{"taken":["x"],"instead":[]}'),
+        ("sold_out", '{"reason":"area_full","free":0}'),
+        ("closed", "{}"),
+        ("limit_reached", '{"reason":"limit","limit":8}'),
+    ],
+)
+def test_refused_seats_send_the_money_back(conn, event, payment, outcome, result):  # noqa: F811
+    decide(conn, event, payment, outcome, result)
+    change = resolve(conn, payment)
+    assert isinstance(change, Change)
+    after = read(conn, payment)
+    assert (after.state, after.reason, after.order_id) == (PaymentState.REFUND_DUE, "seats_gone", None)
+    assert money_is_answered_for(conn)
+    assert resolve(conn, payment) is None
+
+
+def test_seats_that_were_given_and_lost_again_send_the_money_back(conn, event, payment):  # noqa: F811
+    hold(conn, event, hold_id=AGAIN, seconds=RUN_OUT)
+    decide(conn, event, payment, "held", f'{{"hold":"{AGAIN}","seats":[]}}')
+    resolve(conn, payment)
+    after = read(conn, payment)
+    assert (after.state, after.reason) == (PaymentState.REFUND_DUE, "late")
+    assert money_is_answered_for(conn)
