@@ -9,7 +9,24 @@ MOVE = "tests/store/calling_off/test_move.py"
 
 refunds = In("store/payments/refunds.py")
 
+settle = In("store/payments/settle.py")
+ONE_ID = "tests/store/payments/test_settle.py::test_one_id_for_two_payments_hides_no_money_and_stops_nobody"
+
 MUTANTS: list[Mutant] = [
+    settle(
+        Kind.DEDUPE,
+        "notices of one id are not decided together",
+        " or name in names:",
+        ":",
+        ONE_ID,
+    ),
+    settle(
+        Kind.DEDUPE,
+        "a notice of an id that was another payment's is no repeat",
+        "if of not in (None, payment.id):",
+        "if False:",
+        ONE_ID,
+    ),
     refunds(
         Kind.CONDITION,
         "a payment is locked before its refund",
