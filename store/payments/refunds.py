@@ -55,8 +55,12 @@ UPDATE refund SET next_at = clock_timestamp() + interval '{TAKEN_SECONDS} second
   FROM due, payment, event
  WHERE refund.id = due.id AND payment.id = refund.payment_id AND event.id = refund.event_id
 RETURNING refund.id, refund.payment_id, refund.event_id, event.slug, payment.provider, payment.intent,
-          payment.buyer, refund.amount_minor, payment.currency, refund.reason, refund.attempts,
-          payment.order_id
+          payment.buyer, refund.amount_minor, payment.currency, refund.reason, refund.attempts
+"""
+
+LOCK_PAYMENT: Final = """
+-- Before its refund, as who owes or moves does. With its order it may be another event's by now.
+SELECT event_id, order_id FROM payment WHERE id = %(payment)s FOR NO KEY UPDATE
 """
 
 GIVEN: Final = """
@@ -93,7 +97,6 @@ class Due(Struct, frozen=True):
     currency: str
     reason: str
     attempts: int
-    order_id: int | None
 
 
 def key_of(refund_id: int) -> str:
@@ -149,15 +152,18 @@ async def given(connection: Conn, due: Due, provider_refund: str) -> bool:
             "amount": due.amount_minor,
             "told": provider_refund,
         }
+        where = await (await connection.execute(LOCK_PAYMENT, values)).fetchone()
+        assert where is not None, "a refund is of a payment"
+        event_id, order_id = where
         if (await connection.execute(GIVEN, values)).rowcount == 0:
             return False
         changed = await connection.execute(PAYMENT_GIVEN, values)
-        assert changed.rowcount == 1, "a refund is of a payment"
+        assert changed.rowcount == 1, "the payment is locked"
         body: dict[str, object] = {"payment": due.payment, "refund": due.id, "buyer": due.buyer}
         body["reason"] = due.reason
         body |= {"amount_minor": due.amount_minor, "currency": due.currency}
-        body["order"] = None if due.order_id is None else str(due.order_id)
-        rows = [(due.event_id, Told.PAYMENT_REFUNDED, body)]
+        body["order"] = None if order_id is None else str(order_id)
+        rows = [(event_id, Told.PAYMENT_REFUNDED, body)]
         await connection.execute(outbox.INSERT, outbox.telling(rows))
         return True
 

@@ -76,7 +76,7 @@ class Settled(Struct, frozen=True):
 
 
 SEEN: Final = """
-SELECT provider, notice_id FROM payment_notice
+SELECT provider, notice_id, payment_id FROM payment_notice
   JOIN unnest(%(providers)s::text[], %(notices)s::text[]) AS told (provider, notice_id)
  USING (provider, notice_id)
 """
@@ -103,8 +103,9 @@ async def settle(connection: Conn, notices: Sequence[Notice]) -> list[Settled | 
     """What became of each notice, in order; an error for one that is not ours or does not fit.
 
     `NotFound` (unknown_payment): no such payment of that provider; it may come again, nothing was changed.
-    `Conflicted` (amount_mismatch). A plain `OnsaleError` for one whose rows contradict each other or a
-    constraint: it fails alone, with an alert. Raises `Unavailable` when nothing could be decided.
+    `Conflicted` (amount_mismatch, notice_of_another). A plain `OnsaleError` for one whose rows contradict
+    each other or a constraint: it fails alone, with an alert. Raises `Unavailable` when nothing could be
+    decided.
     """
     assert len(notices) <= NOTICES_MAX, "callers part what they give"
     answers: dict[int, Settled | OnsaleError] = {}
@@ -119,16 +120,19 @@ async def settle(connection: Conn, notices: Sequence[Notice]) -> list[Settled | 
 
 
 def _together(left: dict[int, Notice], known: dict[int, Known]) -> list[int]:
-    """Places of notices that one transaction decides: one for each payment, and for each hold."""
+    """Places of notices that one transaction decides: one for each payment, each hold and each id."""
     payments: set[int] = set()
     holds: set[tuple[int, int]] = set()
+    names: set[tuple[str, str]] = set()
     places = []
     for place, notice in left.items():
         payment = known.get(notice.payment)
         hold = None if payment is None else (payment.event_id, payment.hold_id)
-        if notice.payment in payments or hold in holds:
+        name = (notice.provider, notice.id)
+        if notice.payment in payments or hold in holds or name in names:
             continue
         payments.add(notice.payment)
+        names.add(name)
         if hold is not None:
             holds.add(hold)
         places.append(place)
@@ -157,10 +161,11 @@ async def _attempt(connection: Conn, notices: list[Notice]) -> list[Settled | On
     acted = []
     for notice in notices:
         payment = known.get(notice.payment)
-        error = _unfit(payment, notice)
+        of = seen.get((notice.provider, notice.id))
+        error = _unfit(payment, notice, of)
         if payment is None or error is not None:
             answers.append(error)
-        elif notice.kind is NoticeKind.OTHER or (notice.provider, notice.id) in seen:
+        elif notice.kind is NoticeKind.OTHER or of is not None:
             answers.append(_settled(Change(payment, payment.state)))
         else:
             acted.append((notice, payment))
@@ -205,11 +210,14 @@ def _settled(change: Change) -> Settled:
     return Settled(*where, change.became, not change.changes, order_id, change.reason or payment.reason)
 
 
-def _unfit(payment: Known | None, notice: Notice) -> OnsaleError | None:
-    """Why a notice cannot be about this payment."""
+def _unfit(payment: Known | None, notice: Notice, of: int | None) -> OnsaleError | None:
+    """Why a notice cannot be about this payment; `of`: what another one of that id was about."""
     theirs = payment is not None and payment.intent not in (None, notice.intent)
     if payment is None or payment.provider != notice.provider or theirs:
         return NotFound("unknown_payment", "There is no such payment here. Nothing was changed.")
+    if of not in (None, payment.id):
+        story = "A notice of this id was about another payment. Nothing was changed; send it under its own."
+        return Conflicted("notice_of_another", story)
     told = (notice.amount_minor, notice.currency.upper())
     if notice.kind is NoticeKind.SUCCEEDED and told != (payment.amount_minor, payment.currency):
         story = "The amount or the currency is not what this payment was made for. Nothing was changed."
@@ -217,9 +225,10 @@ def _unfit(payment: Known | None, notice: Notice) -> OnsaleError | None:
     return None
 
 
-async def _seen(connection: Conn, notices: Sequence[Notice]) -> set[tuple[str, str]]:
+async def _seen(connection: Conn, notices: Sequence[Notice]) -> dict[tuple[str, str], int]:
+    """Which of them were acted on, and the payment they were about."""
     values = {"providers": [one.provider for one in notices], "notices": [one.id for one in notices]}
-    return {(row[0], row[1]) for row in await (await connection.execute(SEEN, values)).fetchall()}
+    return {(row[0], row[1]): row[2] for row in await (await connection.execute(SEEN, values)).fetchall()}
 
 
 async def _remember(connection: Conn, notices: Sequence[Notice], changes: Sequence[Change]) -> None:

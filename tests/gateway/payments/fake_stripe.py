@@ -88,7 +88,7 @@ PAYMENT = Payment(
     12, EventId(1), HoldId(65_536), None, "ann", "stripe", None, None, PaymentState.CREATED, "EUR", 2_000, 0,
     0, 1, 0, None, 0, 0, Micros(0), None, (),
 )  # fmt: skip
-DUE = Due(7, 12, 1, "gig", "stripe", PAID["id"], "ann", 500, "EUR", "hold_released", 1, None)
+DUE = Due(7, 12, 1, "gig", "stripe", PAID["id"], "ann", 500, "EUR", "hold_released", 1)
 
 
 class FakeStripe:

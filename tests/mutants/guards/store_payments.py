@@ -95,14 +95,14 @@ MUTANTS: list[Mutant] = [
     settle(
         Kind.DEDUPE,
         "a notice counts once",
-        "elif notice.kind is NoticeKind.OTHER or (notice.provider, notice.id) in seen:",
+        "elif notice.kind is NoticeKind.OTHER or of is not None:",
         "elif notice.kind is NoticeKind.OTHER:",
         AGAIN,
     ),
     settle(
         Kind.DEDUPE,
         "two notices of one payment are decided in turn",
-        "        if notice.payment in payments or hold in holds:\n            continue\n",
+        "        if notice.payment in payments or hold in holds or name in names:\n            continue\n",
         "",
         MANY,
     ),

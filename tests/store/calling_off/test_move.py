@@ -13,6 +13,7 @@ from store.calling_off.begin import cancel, move
 from store.calling_off.state import Left, read
 from store.errors import BadRequest, Conflicted
 from store.payments import begin as payments
+from store.payments import refunds
 from store.payments.settlement import settlement
 from store.payments.states import PaymentState
 from store.plan import Category, Plan
@@ -90,6 +91,17 @@ def test_orders_go_along_with_their_seats_places_and_money(conn, event, plan):
     assert (here.money_in_minor, here.moved_out.count) == (0, 2)
     assert there.money_in_minor == payment.amount_minor
     assert there.standing_minor == payment.amount_minor - costs[4] == there.moved_in.amount_minor
+
+
+def test_a_refund_that_was_asked_for_before_the_move_is_told_where_its_order_is_now(conn, event, other):
+    payment = sold(conn, event)
+    [due] = run(conn, refunds.take)
+    move(conn, "gig", "new", SAID)
+    to_the_end(conn)
+    assert run(conn, lambda own: refunds.given(own, due, "re_1"))
+    kind, body = outbox_of(conn, other)[-1]
+    assert (kind, body["payment"], body["order"]) == ("payment.refunded", payment.id, str(THERE))
+    assert "payment.refunded" not in [kind for kind, _ in outbox_of(conn, event)]
 
 
 def test_what_was_kept_for_it_and_not_needed_is_on_sale_again(conn, event, other):

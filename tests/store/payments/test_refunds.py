@@ -5,9 +5,10 @@ from __future__ import annotations
 from store import audit, sales
 from store.payments import late, refunds
 from store.payments.states import PaymentState
+from tests.allocator.waiting import held_up, is_free
 from tests.store.payments.paying import begun, money_is_answered_for, notice, read, run, told
 from tests.store.payments.test_settle import event  # noqa: F401
-from tests.store.test_holds import HOLD, PLAN, conn, hold  # noqa: F401
+from tests.store.test_holds import HOLD, PLAN, conn, hold, url_of  # noqa: F401
 from tests.store.test_holds import event as free_event  # noqa: F401
 
 WHO = audit.said("olga", "a broken seat")
@@ -56,6 +57,21 @@ def test_who_takes_a_refund_has_it_alone_and_one_that_failed_comes_again(conn, e
     run(conn, lambda own: refunds.not_given(own, one, "the provider is away"))
     conn.execute("UPDATE refund SET next_at = clock_timestamp()")
     assert [two.attempts for two in run(conn, refunds.take)] == [2]
+
+
+def test_a_payment_is_locked_before_its_refund_as_by_who_owes_and_moves(conn, event):  # noqa: F811
+    hold(conn, event)
+    payment = begun(conn, event)
+    told(conn, notice(payment))
+    take_back(conn, event)
+    [due] = run(conn, refunds.take)
+
+    def give():
+        run(conn, lambda own: refunds.given(own, due, "re_1"))
+
+    with held_up(url_of(conn), f"SELECT 1 FROM payment WHERE id = {payment.id} FOR UPDATE", give) as other:
+        assert is_free(other, f"FROM refund WHERE id = {due.id}")
+    assert read(conn, payment).state is PaymentState.REFUNDED
 
 
 def late_payment(conn, event):  # noqa: F811

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 
+import msgspec
 import psycopg
 import pytest
 
@@ -165,6 +166,23 @@ def test_a_second_payment_for_the_same_hold_goes_back(conn, event):  # noqa: F81
     assert bought.state is PaymentState.SUCCEEDED
     assert (twice.state, twice.reason) == (PaymentState.REFUND_DUE, "paid_twice")
     assert money_is_answered_for(conn)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_one_id_for_two_payments_hides_no_money_and_stops_nobody(conn, event, together):  # noqa: F811
+    payments = []
+    for number in range(3):
+        hold(conn, event, hold_id=HOLD + number, buyer=f"b{number}", seats=(number,), places=0)
+        payments.append(begun(conn, event, HOLD + number, f"b{number}"))
+    one, other, third = [notice(payment) for payment in payments]
+    other = msgspec.structs.replace(other, id=one.id)
+    sent = [one, other, third]
+    answers = told(conn, *sent) if together else [told(conn, each)[0] for each in sent]
+    assert [answers[0].state, answers[2].state] == [PaymentState.SUCCEEDED] * 2
+    assert (type(answers[1]), answers[1].code) == (Conflicted, "notice_of_another")
+    assert read(conn, payments[1]).state is PaymentState.CREATED
+    [done] = told(conn, notice(payments[1]))
+    assert done.state is PaymentState.SUCCEEDED
 
 
 def test_what_is_not_ours_or_does_not_fit_changes_nothing(conn, event):  # noqa: F811
