@@ -119,12 +119,13 @@ async def test_a_refund_is_given_once_under_its_key():
         }  # fmt: skip
 
 
+@pytest.mark.parametrize("status", ["failed", "canceled"])
 @scenario
-async def test_a_refund_that_is_tried_again_is_looked_for_first():
+async def test_a_refund_that_is_tried_again_is_looked_for_first(status):
     """Stripe forgets a key after a day."""
     again = replace(DUE, attempts=3)
     others = {"id": "re_0", "object": "refund", "status": "succeeded", "metadata": {"refund": "6"}}
-    failed = {"id": "re_1", "object": "refund", "status": "failed", "metadata": {"refund": "7"}}
+    failed = {"id": "re_1", "object": "refund", "status": status, "metadata": {"refund": "7"}}
     given = {"id": "re_2", "object": "refund", "status": "succeeded", "metadata": {"refund": "7"}}
     async with adapter() as (own, fake):
         fake.will((200, {"object": "list", "data": [others, failed, given], "has_more": False}))
@@ -140,6 +141,7 @@ async def test_a_refund_that_is_tried_again_is_looked_for_first():
     [
         (400, {"error": {"type": "invalid_request_error", "code": "charge_already_refunded"}}),
         (200, {"id": "re_1", "object": "refund", "status": "failed"}),
+        (200, {"id": "re_1", "object": "refund", "status": "canceled"}),
     ],
 )
 @scenario
