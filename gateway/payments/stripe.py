@@ -20,7 +20,7 @@ import msgspec
 import stripe
 from msgspec import Struct
 
-from gateway.payments.port import Made, Minor, NotGenuine, ProviderAway, Told, payment_in
+from gateway.payments.port import Made, Minor, NotGenuine, OnItsWay, ProviderAway, Told, payment_in
 from store.errors import BadRequest, Conflicted
 from store.payments import begin, refunds
 from store.payments.begin import Payment
@@ -125,8 +125,8 @@ class Stripe:
             if error.code == _MISSING:
                 return None
             over = await self.look(intent)
-            if over is None:  # its money is on the way: neither paid nor to be ended
-                raise ProviderAway from error
+            if over is None:
+                raise OnItsWay from error
             return over
         return None
 

@@ -8,7 +8,7 @@ import pytest
 import stripe
 from msgspec.structs import replace
 
-from gateway.payments.port import Made, ProviderAway
+from gateway.payments.port import Made, OnItsWay, ProviderAway
 from gateway.payments.stripe import Stripe
 from store.errors import BadRequest, Conflicted
 from store.payments.settle import Notice
@@ -88,7 +88,7 @@ async def test_an_intent_is_ended_and_money_that_came_first_is_told():
         assert told == Notice("stripe", f"look-{INTENT}-succeeded", *succeeded)
         fake.refuses("payment_intent_unexpected_state")
         fake.will((200, intent(status="processing")))
-        with pytest.raises(ProviderAway):  # its money is on the way
+        with pytest.raises(OnItsWay):
             await own.end(INTENT)
         fake.refuses("resource_missing", 404)
         assert await own.end("pi_of_another_account") is None
