@@ -12,6 +12,10 @@ ON_THE_WAY = f"{CHORES}::test_those_whose_money_is_on_the_way_stop_nobody_and_ar
 CALLS = "tests/gateway/test_idempotency.py"
 KEYS = "tests/gateway/test_idempotency_key.py"
 
+REFUNDS = "tests/store/payments/test_refunds.py"
+FREE_STANDS = f"{REFUNDS}::test_what_cost_nothing_stands_once_all_the_money_went_back"
+
+answered = In("store/payments/answered.py")
 records = In("store/payments/records.py")
 late = In("store/payments/late.py")
 stripe = In("gateway/payments/stripe.py")
@@ -72,6 +76,20 @@ MUTANTS: list[Mutant] = [
         "    except OnItsWay:  # for days",
         "    except NotImplementedError:  # for days",
         ON_THE_WAY,
+    ),
+    answered(
+        Kind.CHECKER,
+        "an order whose money went back has nothing that cost money",
+        "                ELSE hold.state = 'paid' AND EXISTS (",
+        "                ELSE false AND EXISTS (",
+        FREE_STANDS,
+    ),
+    answered(
+        Kind.CHECKER,
+        "places of an order whose money went back cost nothing either",
+        " AND area_no = (line ->> 1)::int",
+        " AND false",
+        FREE_STANDS,
     ),
     decode(
         Kind.BOUND,
