@@ -59,6 +59,11 @@ RETURNING refund.id, refund.payment_id, refund.event_id, event.slug, payment.pro
           payment.order_id
 """
 
+LOCK_PAYMENT: Final = """
+-- Before its refund: who moves a payment to another event with its order locks them one after the other, too.
+SELECT 1 FROM payment WHERE id = %(payment)s FOR NO KEY UPDATE
+"""
+
 GIVEN: Final = """
 UPDATE refund SET state = 'refunded', refunded_at = clock_timestamp(), provider_refund = %(told)s,
        last_error = NULL
@@ -149,6 +154,7 @@ async def given(connection: Conn, due: Due, provider_refund: str) -> bool:
             "amount": due.amount_minor,
             "told": provider_refund,
         }
+        await connection.execute(LOCK_PAYMENT, values)
         if (await connection.execute(GIVEN, values)).rowcount == 0:
             return False
         changed = await connection.execute(PAYMENT_GIVEN, values)

@@ -15,7 +15,13 @@ KEYS = "tests/gateway/test_idempotency_key.py"
 REFUNDS = "tests/store/payments/test_refunds.py"
 FREE_STANDS = f"{REFUNDS}::test_what_cost_nothing_stands_once_all_the_money_went_back"
 
+BEGIN = "tests/store/payments/test_begin.py"
+
 answered = In("store/payments/answered.py")
+begin = In("store/payments/begin.py")
+buying = In("store/payments/buying.py")
+refunds = In("store/payments/refunds.py")
+telling = In("gateway/payments/telling.py")
 records = In("store/payments/records.py")
 late = In("store/payments/late.py")
 stripe = In("gateway/payments/stripe.py")
@@ -90,6 +96,41 @@ MUTANTS: list[Mutant] = [
         " AND area_no = (line ->> 1)::int",
         " AND false",
         FREE_STANDS,
+    ),
+    begin(
+        Kind.COUNT,
+        "a payment is made for all that its hold counts",
+        "        assert found == row[0], f",
+        "        assert found is not None, f",
+        f"{BEGIN}::test_a_hold_that_seems_to_have_less_than_it_counts_is_not_sold_for_less",
+    ),
+    begin(
+        Kind.CONDITION,
+        "an intent that was named late is ended",
+        "       intent_ended = intent_ended AND intent IS NOT NULL\n",
+        "       intent_ended = intent_ended\n",
+        f"{BEGIN}::test_an_intent_that_is_named_when_nobody_waits_for_it_any_more_is_ended",
+    ),
+    buying(
+        Kind.COUNT,
+        "all areas that places are bought in are there",
+        "        assert moved.rowcount == areas,",
+        "        assert moved.rowcount <= areas,",
+        f"{BEGIN}::test_places_of_an_area_that_is_not_there_are_not_sold",
+    ),
+    refunds(
+        Kind.LOCK_ORDER,
+        "who gives a refund locks its payment first",
+        "        await connection.execute(LOCK_PAYMENT, values)\n",
+        "",
+        f"{REFUNDS}::test_who_gives_a_refund_waits_for_who_moves_its_payment_and_holds_nothing_meanwhile",
+    ),
+    telling(
+        Kind.CONDITION,
+        "who cannot be told of a payment stops nobody behind",
+        "                except Exception:  # whoever pays next",
+        "                except NotImplementedError:  # whoever pays next",
+        "tests/gateway/payments/test_telling.py::test_one_whom_nobody_could_tell_stops_nobody_behind",
     ),
     decode(
         Kind.BOUND,

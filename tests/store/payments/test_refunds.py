@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import psycopg
 from msgspec.structs import replace
 
 from store import audit, sales
@@ -12,9 +15,10 @@ from store.payments.settlement import settlement
 from store.payments.states import PaymentState
 from store.plan import encode
 from store.prices import PriceTerms
+from tests.gateway.rig import until
 from tests.store.payments.paying import begun, money_is_answered_for, notice, read, run, told
 from tests.store.payments.test_settle import event  # noqa: F401
-from tests.store.test_holds import HOLD, NUMBERS, PLAN, conn, hold  # noqa: F401
+from tests.store.test_holds import HOLD, NUMBERS, PLAN, conn, hold, url_of  # noqa: F401
 from tests.store.test_holds import event as free_event  # noqa: F401
 
 WHO = audit.said("olga", "a broken seat")
@@ -96,6 +100,28 @@ def test_who_takes_a_refund_has_it_alone_and_one_that_failed_comes_again(conn, e
     run(conn, lambda own: refunds.not_given(own, one, "the provider is away"))
     conn.execute("UPDATE refund SET next_at = clock_timestamp()")
     assert [two.attempts for two in run(conn, refunds.take)] == [2]
+
+
+def test_who_gives_a_refund_waits_for_who_moves_its_payment_and_holds_nothing_meanwhile(conn, event):  # noqa: F811
+    hold(conn, event)
+    payment = begun(conn, event)
+    told(conn, notice(payment))
+    take_back(conn, event)
+    [due] = run(conn, refunds.take)
+
+    async def meet():
+        async with await psycopg.AsyncConnection.connect(url_of(conn), autocommit=True) as own:
+            giving = asyncio.create_task(refunds.given(own, due, "re_1"))
+            waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            await until(lambda: conn.execute(waits).fetchone() != (0,) or giving.done())
+            conn.execute("UPDATE refund SET last_error = 'moved'")
+            conn.execute("COMMIT")
+            return await giving
+
+    conn.execute("BEGIN")
+    conn.execute("SELECT 1 FROM payment FOR NO KEY UPDATE")
+    assert asyncio.run(meet())
+    assert money_is_answered_for(conn)
 
 
 def late_payment(conn, event):  # noqa: F811
