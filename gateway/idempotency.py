@@ -27,7 +27,7 @@ from gateway.buyers.posting import authenticate
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.idempotency_key import CHANGING, OPERATORS, key_in, key_required, needs_key, takes_key
 from gateway.operator_key import has_operator_key
-from gateway.problems import KeyReused, TooLarge, TooMany
+from gateway.problems import KeyReused, TooLarge, TooMany, Unauthorized
 from gateway.runtime import Runtime
 from notifier.hub import Message
 from store import idempotency
@@ -37,6 +37,8 @@ from store.idempotency import Answer, Reused, Taken, TooManyKeys
 log = logging.getLogger("onsale.gateway")
 
 REPLAYED: Final = "Idempotent-Replayed"
+DESCRIBED: Final = '</openapi.json>; rel="describedby"'
+"""Where who uses a key wrongly can read how it is used: the draft's 2.7."""
 TAKEN: Final = "onsale.taken"
 """Where in a call's scope its `Taken` is."""
 KEPT_HEADERS: Final = frozenset({b"content-type", b"location", b"cache-control"})
@@ -67,22 +69,21 @@ class Idempotent:
         self._refused = refused
 
     async def __call__(self, scope: Message, receive: Any, send: Any) -> None:
-        asked = await _asked(scope)
+        try:
+            asked = await _asked(scope)
+            body = None if asked is None else await _body(receive)
+            found = None if asked is None or body is None else await _take(scope, asked, body)
+        except OnsaleError as error:
+            refused = self._refused(error)
+            refused.headers["Link"] = DESCRIBED
+            await refused(scope, receive, send)
+            return
         if asked is None:
             await self._app(scope, receive, send)
-            return
-        try:
-            body = await _body(receive)
-            if body is None:
-                return
-            found = await _take(scope, asked, body)
-        except OnsaleError as error:
-            await self._refused(error)(scope, receive, send)
-            return
-        if isinstance(found, Answer):
+        elif isinstance(found, Answer):
             head = dict(found.head) | {REPLAYED: "true"}
             await Response(found.body, found.status, head)(scope, receive, send)
-        else:
+        elif found is not None and body is not None:  # else the client left
             await self._do(scope, body, receive, send, found)
 
     async def _do(self, scope: Message, body: bytes, receive: Any, send: Any, taken: Taken) -> None:
@@ -169,7 +170,7 @@ async def _asked(scope: Message) -> Asked | None:
         return Asked(None, keys) if has_operator_key(runtime.settings, said) else None
     try:
         return Asked((await authenticate(runtime, said)).id, keys)
-    except OnsaleError:  # the call itself says so
+    except Unauthorized:  # the call itself says so
         return None
 
 

@@ -17,7 +17,7 @@ from store.errors import BadRequest
 CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 KEY_LENGTH_MAX: Final = 255
 OPERATORS: Final = "/v1/operator/"
-BUYERS: Final = "/v1/events/"
+BUYERS: Final = ("/v1/events/", "/v1/tickets/")
 
 _BARE: Final = r"[A-Za-z0-9._~-]{1,64}"
 _QUOTED: Final = r'"(?:[ !#-\[\]-~]|\\["\\]){1,255}"'
@@ -58,7 +58,7 @@ def needs_key(path: str) -> bool:
 def takes_key(method: str, path: str) -> bool:
     """Whether what that call is answered is kept under its key. A key of `POST …/requests` is a name for the
     request, which the ledger keeps for good, and is none of ours."""
-    mine = path.startswith((OPERATORS, BUYERS)) and not path.endswith("/requests")
+    mine = path.startswith((OPERATORS, *BUYERS)) and not path.endswith("/requests")
     return mine and method.upper() in CHANGING
 
 

@@ -70,7 +70,10 @@ class Resume(Frame, frozen=True, tag="resume"):
 
 Seats = Annotated[tuple[ShortText, ...], Meta(max_length=QUANTITY_MAX)]
 Areas = Annotated[dict[ShortText, Quantity], Meta(max_length=QUANTITY_MAX)]
-Email = Annotated[str, Meta(pattern=r"^[!-?A-~]{1,64}@[A-Za-z0-9.-]{1,189}$")]
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_EMAIL = rf"^[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]{{1,64}}@{_LABEL}(?:\.{_LABEL})*$(?!\n)"
+"""As HTML has it: one address, with nothing in it that a mail's header reads as more."""
+Email = Annotated[str, Meta(pattern=_EMAIL, max_length=254)]
 EndsAt = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 
 

@@ -14,7 +14,7 @@ import psycopg
 from fastapi import Request, Response
 from msgspec import Struct
 
-from gateway.idempotency import taken_in
+from gateway.idempotency import KEPT_HEADERS, taken_in
 from gateway.operator_key import has_operator_key
 from gateway.problems import Busy, TooLarge, Unauthorized
 from gateway.settings import Settings
@@ -79,8 +79,13 @@ def answer(value: object, status: int = 200, headers: dict[str, str] | None = No
     )
 
 
-def done_once(request: Request, conn: psycopg.Connection[Any], work: Callable[[], T]) -> T:
-    """What `work` gives; in one transaction with it, that this is what the call is answered under its key.
+def done_once(
+    request: Request,
+    conn: psycopg.Connection[Any],
+    work: Callable[[], T],
+    reply: Callable[[T], Response] = answer,
+) -> T:
+    """What `work` gives; in one transaction with it, that `reply` to it is the call's answer under its key.
 
     For what is not idempotent by nature: where there is no answer, nothing was changed. Whether a key must
     be there is `gateway.idempotency`'s matter.
@@ -90,8 +95,8 @@ def done_once(request: Request, conn: psycopg.Connection[Any], work: Callable[[]
         return work()
     with conn.transaction():
         done = work()
-        like = answer(done)
-        head = [("content-type", like.headers["content-type"]), ("cache-control", "no-store")]
+        like = reply(done)
+        head = [(name, value) for name, value in like.headers.items() if name.encode() in KEPT_HEADERS]
         idempotency.keep_with(conn, taken, idempotency.Answer(like.status_code, head, bytes(like.body)))
     taken.kept = True
     return done

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from msgspec import Meta, Struct
 
-from gateway.operators.access import answer, body_described, in_database, read_body, require_operator
+from gateway.operators.access import (
+    answer,
+    body_described,
+    done_once,
+    in_database,
+    read_body,
+    require_operator,
+)
 from gateway.operators.seats import Conn, Reason, Who, Why
 from store import audit
 from store.audit import Said
@@ -81,19 +89,16 @@ async def add_subscriber(request: Request) -> Response:
     new = await read_body(request, NewSubscriber)
     said = audit.said(new.who, new.why)
 
-    def add(conn: Conn) -> edit.WithSecret:
-        return edit.add(
-            conn,
-            new.url,
-            said,
-            event=new.event,
-            kinds=new.kinds,
-            from_start=new.from_start,
-            allow_private=private_allowed(),
-        )
+    what: dict[str, Any] = {"event": new.event, "kinds": new.kinds, "from_start": new.from_start}
+    what["allow_private"] = private_allowed()
 
-    made = await in_database(request, add)
-    return answer(made, 201, {"Location": f"/v1/operator/webhooks/{made.subscriber.id}"})
+    def reply(made: edit.WithSecret) -> Response:
+        return answer(made, 201, {"Location": f"/v1/operator/webhooks/{made.subscriber.id}"})
+
+    def add(conn: Conn) -> edit.WithSecret:
+        return done_once(request, conn, partial(edit.add, conn, new.url, said, **what), reply)
+
+    return reply(await in_database(request, add))
 
 
 @router.get("/{subscriber}")
@@ -114,7 +119,8 @@ async def rotate_secret(request: Request, subscriber: str) -> Response:
     said = audit.said(wanted.who, wanted.why)
 
     def rotate(conn: Conn) -> edit.WithSecret:
-        return edit.rotate(conn, number, said, overlap_hours=wanted.overlap_hours)
+        work = partial(edit.rotate, conn, number, said, overlap_hours=wanted.overlap_hours)
+        return done_once(request, conn, work)
 
     return answer(await in_database(request, rotate))
 
@@ -146,8 +152,14 @@ async def send_test(request: Request, subscriber: str) -> Response:
     """Have a relay send a test message: 202 with its id; the log says what became of it."""
     number, reason = _number(subscriber), await read_body(request, Reason)
     said = audit.said(reason.who, reason.why)
-    message = await in_database(request, lambda conn: edit.send_test(conn, number, said))
-    return answer({"message": message}, 202)
+
+    def reply(message: str) -> Response:
+        return answer({"message": message}, 202)
+
+    def test(conn: Conn) -> str:
+        return done_once(request, conn, partial(edit.send_test, conn, number, said), reply)
+
+    return reply(await in_database(request, test))
 
 
 @router.post("/{subscriber}/remove", openapi_extra=body_described(Reason))

@@ -13,12 +13,12 @@ from typing import Annotated, Final, Protocol
 
 from msgspec import Meta, Struct
 
-from store.errors import BadRequest, Unavailable
+from store.errors import BadRequest, OnsaleError, Unavailable
 from store.payments.begin import Payment
 from store.payments.refunds import Due
 from store.payments.settle import Notice
 
-Told = Annotated[str, Meta(pattern=r"^[\x21-\x7e]{1,255}$")]
+Told = Annotated[str, Meta(pattern=r"^[\x21-\x7e]{1,255}$(?!\n)")]
 """An id that a provider gave: such as Postgres can keep."""
 Minor = Annotated[int, Meta(ge=0, le=2**53)]
 """An amount that a provider tells."""
@@ -43,6 +43,10 @@ class ProviderAway(Unavailable):
     code = "provider_away"
 
 
+class OnItsWay(OnsaleError):
+    """Its money is on the way: neither paid nor to be ended now. Ask again later."""
+
+
 class Made(Struct, frozen=True):
     """A provider's intent, and how its buyer pays: {url} of a page of the provider's, or {client_secret}."""
 
@@ -62,7 +66,7 @@ class Provider(Protocol):
 
     async def end(self, intent: str) -> Notice | None:
         """Nobody can pay it any more; what the provider knows of it if it is over already (money may have
-        come first), else None. Raises `ProviderAway`."""
+        come first), else None. Raises `ProviderAway`, and `OnItsWay` where nobody can say yet."""
 
     async def look(self, intent: str) -> Notice | None:
         """What the provider would tell of it now, None while it is open. Raises `ProviderAway`."""

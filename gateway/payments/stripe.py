@@ -20,7 +20,7 @@ import msgspec
 import stripe
 from msgspec import Struct
 
-from gateway.payments.port import Made, Minor, NotGenuine, ProviderAway, Told, payment_in
+from gateway.payments.port import Made, Minor, NotGenuine, OnItsWay, ProviderAway, Told, payment_in
 from store.errors import BadRequest, Conflicted
 from store.payments import begin, refunds
 from store.payments.begin import Payment
@@ -41,6 +41,8 @@ _KINDS: Final = {
     "charge.refunded": NoticeKind.REFUNDED,
 }
 _OVER: Final = {"succeeded": NoticeKind.SUCCEEDED, "canceled": NoticeKind.CANCELED}
+_NOT_GIVEN: Final = frozenset({"failed", "canceled"})
+"""States of a refund whose money did not go back."""
 _EXPAND: Final = ["latest_charge.balance_transaction"]
 
 
@@ -123,8 +125,8 @@ class Stripe:
             if error.code == _MISSING:
                 return None
             over = await self.look(intent)
-            if over is None:  # its money is on the way: neither paid nor to be ended
-                raise ProviderAway from error
+            if over is None:
+                raise OnItsWay from error
             return over
         return None
 
@@ -147,13 +149,13 @@ class Stripe:
                 there = await self._refunds.list_async({"payment_intent": due.intent, "limit": 100})
                 for one in there.data:
                     known: dict[str, str] = one.metadata.to_dict() if one.metadata else {}
-                    if known.get("refund") == kept["refund"] and one.status != "failed":
+                    if known.get("refund") == kept["refund"] and one.status not in _NOT_GIVEN:
                         return one.id
             given = await self._refunds.create_async(
                 {"payment_intent": due.intent, "amount": due.amount_minor, "metadata": kept},
                 {"idempotency_key": refunds.key_of(due.id)},
             )
-        if given.status in ("failed", "canceled"):
+        if given.status in _NOT_GIVEN:
             raise Conflicted("refund_refused", f"Stripe could not give it back ({given.status}).")
         return given.id
 
@@ -161,7 +163,7 @@ class Stripe:
         try:
             signed = headers.get("stripe-signature")
             stripe.WebhookSignature.verify_header(body, signed, self._secret, TOLERANCE_SECONDS)
-        except (stripe.SignatureVerificationError, ValueError) as error:
+        except (stripe.SignatureVerificationError, ValueError, TypeError) as error:  # a header beyond ASCII
             if "tolerance" in str(error):
                 raise NotGenuine("notice_too_old", "This was signed too long ago. Sign it anew.") from None
             raise NotGenuine("bad_signature", "This is not signed by Stripe for this endpoint.") from None

@@ -64,6 +64,8 @@ class Telling:
                     await self._tell(list(dict.fromkeys(group)))
                 except DATABASE_AWAY as error:
                     log.warning("%d buyers were not told of their payments: %r", len(group), error)
+                except Exception:  # whoever pays next must be told
+                    log.exception("ALERT: %d buyers were not told of their payments", len(group))
 
     async def _tell(self, group: list[int]) -> None:
         async with self._pool.connection() as connection:

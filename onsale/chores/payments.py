@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
-from gateway.payments.port import Provider
+from gateway.payments.port import OnItsWay, Provider
 from onsale.chores.doing import Doing
 from store.errors import OnsaleError
 from store.payments import ending
@@ -22,8 +22,9 @@ from store.payments.settle import Notice, settle
 
 AT_ONCE: Final = 16
 """So many questions to a provider at the same time."""
-PAUSES_SECONDS: Final = {"look": (60.0, 3_600.0), "last": (30.0, 60.0)}
-"""Between two looks at a payment: the first, and the longest. A hold that was extended ends again."""
+PAUSES_SECONDS: Final = {"look": (60.0, 3_600.0), "last": (30.0, 60.0), "ask": (60.0, 300.0)}
+"""Between two looks at a payment, or two tries to end what is on its way: the first, and the longest. A hold
+that was extended ends again."""
 
 
 async def payments(doing: Doing) -> int:
@@ -68,7 +69,12 @@ async def _each(
 
 
 async def _end(doing: Doing, provider: Provider, intent: Intent, writing: asyncio.Lock) -> bool:
-    told = await provider.end(intent.intent)
+    try:
+        told = await provider.end(intent.intent)
+    except OnItsWay:  # for days, with some ways to pay: whoever stands behind it is asked about meanwhile
+        async with writing:
+            await _may_try(doing, intent, "ask")
+        return False
     async with writing:
         if told is not None:
             await _settle(doing, told)
@@ -77,16 +83,20 @@ async def _end(doing: Doing, provider: Provider, intent: Intent, writing: asynci
 
 
 async def _look(what: str, doing: Doing, provider: Provider, intent: Intent, writing: asyncio.Lock) -> bool:
-    first, most = PAUSES_SECONDS[what]
     async with writing:
-        pauses = {"first_seconds": first, "most_seconds": most}
-        if not await ending.may_try(doing.connection, [intent.payment], what, **pauses):
+        if not await _may_try(doing, intent, what):
             return False
     told = await provider.look(intent.intent)
     if told is None:
         return False
     async with writing:
         return await _settle(doing, told)
+
+
+async def _may_try(doing: Doing, intent: Intent, what: str) -> bool:
+    first, most = PAUSES_SECONDS[what]
+    pauses = {"first_seconds": first, "most_seconds": most}
+    return bool(await ending.may_try(doing.connection, [intent.payment], what, **pauses))
 
 
 async def _settle(doing: Doing, told: Notice) -> bool:

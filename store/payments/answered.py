@@ -2,6 +2,7 @@
 
 Reads only, some payments at a time and by number, each in one statement and so in one snapshot: every writer
 changes a payment, its refunds and its order in one transaction. What does not agree is told, never repaired.
+An order may stand with what cost nothing once the rest of it is given back.
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ SELECT last.id, last.read, wrong.id, wrong.state, wrong.event_id, wrong.order_id
         SELECT sum(amount_minor) FILTER (WHERE refund.state = 'due') AS due,
                sum(amount_minor) FILTER (WHERE refund.state = 'refunded') AS given
           FROM refund WHERE payment_id = these.id) AS owed ON true
-     WHERE (these.state = 'succeeded') <> (hold.state IS NOT DISTINCT FROM 'paid')
+     WHERE CASE WHEN these.state = 'succeeded' THEN hold.state IS DISTINCT FROM 'paid'
+                ELSE hold.state = 'paid' AND EXISTS (  -- has something that cost money
+                  SELECT FROM json_array_elements(these.charged -> 'lines') AS line
+                   WHERE (line ->> 7)::bigint > 0 AND (
+                     EXISTS (SELECT FROM hold_seat WHERE hold_seat.event_id = these.event_id
+                        AND seat_no = (line ->> 0)::int AND hold_seat.hold_id = these.order_id)
+                     OR EXISTS (SELECT FROM hold_area WHERE hold_area.event_id = these.event_id
+                        AND hold_area.hold_id = these.order_id AND area_no = (line ->> 1)::int))) END
         OR these.refund_due_minor <> coalesce(owed.due, 0) OR these.refunded_minor <> coalesce(owed.given, 0)
      ORDER BY these.id LIMIT %(rows)s) AS wrong ON true
 """

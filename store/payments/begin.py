@@ -59,8 +59,10 @@ RETURNING {COLUMNS}
 """
 
 ATTACH: Final = f"""
--- Twice the same changes nothing; another intent for the same payment cannot be.
-UPDATE payment SET intent = %(intent)s, checkout = %(checkout)s
+-- Twice the same changes nothing; another intent for the same payment cannot be. One that was named so late
+-- that nobody looked for it any more is still to be ended.
+UPDATE payment SET intent = %(intent)s, checkout = %(checkout)s,
+       intent_ended = intent_ended AND intent IS NOT NULL
  WHERE id = %(payment)s AND (intent IS NULL OR intent = %(intent)s)
 RETURNING {COLUMNS}
 """
@@ -157,9 +159,11 @@ async def begin(
             holds.must_run(await holds.look(connection, values))
             raise Conflicted("hold_expired", "This hold ran out. Ask for the seats again.")
         owed = await _charge(connection, values, prices)
-        found = await (await connection.execute(FIND_OPEN, values)).fetchone()
-        if found is not None:
-            there = payment_of(found)
+        found = sum([line.count for line in owed.lines])
+        assert found == row[0], f"hold {hold_id} counts {row[0]} but {found} seats and places name it"
+        begun = await (await connection.execute(FIND_OPEN, values)).fetchone()
+        if begun is not None:
+            there = payment_of(begun)
             if there.quantity == row[0] and there.amount_minor == owed.amount_minor:
                 return there
             await connection.execute(CANCEL, {"payment": there.id})

@@ -147,5 +147,7 @@ async def buy(connection: Conn, bought: Sequence[Bought]) -> None:
     if parts:
         places = dict(zip(("events", "areas", "places"), map(list, zip(*parts, strict=True)), strict=True))
         await connection.execute(LOCK_AREAS, places)
-        await connection.execute(SELL_PLACES, places)
+        moved = await connection.execute(SELL_PLACES, places)
+        areas = len({(event, area) for event, area, _ in parts})
+        assert moved.rowcount == areas, "an event has a row for every area of its plan"
     await connection.execute(INSERT_FACTS, values)

@@ -48,10 +48,12 @@ UPDATE payment SET state = 'canceled' FROM over WHERE payment.id = over.id AND {
 """
 
 TO_END: Final = """
--- Along the index of intents that are not ended.
-SELECT id, provider, intent FROM payment
- WHERE state = 'canceled' AND NOT intent_ended AND intent IS NOT NULL AND id > %(after)s
- ORDER BY id LIMIT %(limit)s
+-- Along the index of intents that are not ended; those that could not be ended lately are left out.
+SELECT payment.id, provider, intent FROM payment
+  LEFT JOIN payment_try ON payment_id = payment.id AND what = 'ask'
+ WHERE payment.state = 'canceled' AND NOT intent_ended AND intent IS NOT NULL AND payment.id > %(after)s
+   AND coalesce(next_at, '-infinity') <= clock_timestamp()
+ ORDER BY payment.id LIMIT %(limit)s
 """
 
 ENDED: Final = "UPDATE payment SET intent_ended = true WHERE id = %(payment)s AND NOT intent_ended"
@@ -148,7 +150,8 @@ async def may_try(
 ) -> set[int]:
     """Those of the payments that may be asked about now; not again for a pause that doubles each time.
 
-    `what` is look (at the provider), last (the same, before its hold ends) or ask (in the stream).
+    `what` is look (at the provider), last (the same, before its hold ends) or ask (that it ends; or for the
+    seats of a late one, in the stream).
     """
     values = {"payments": list(payments), "what": what, "first": first_seconds, "most": most_seconds}
     rows = await (await connection.execute(TRY, values)).fetchall()

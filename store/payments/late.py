@@ -2,7 +2,8 @@
 
 It asks in the event's stream, as a request of the buyer's like any other, whose id no buyer can use and that
 names the payment (`request_of`): however often it is asked and by whomever, it is decided once. `resolve`
-reads that decision from the ledger: seats again, and they are bought at once; or the money goes back.
+reads that decision from the ledger: seats again, and they are bought at once; or the money goes back. So it
+does where the event was closed before the request was decided: nobody attends to its stream any more.
 """
 
 from __future__ import annotations
@@ -32,6 +33,13 @@ FIND_LATE: Final = f"""
 -- Along the index of late payments.
 SELECT payment.id, event.slug FROM payment JOIN event ON event.id = event_id
  WHERE payment.state = 'late' AND payment.id > %(after)s ORDER BY payment.id LIMIT {LATE_MAX}
+"""
+
+IS_OVER: Final = """
+-- Locks the cursor of a closed event, and nothing of any other: no batch is under way, and the next one knows
+-- that nothing is sold any more. So what is undecided now is never given anything.
+SELECT 1 FROM event_cursor JOIN event ON event.id = event_cursor.event_id
+ WHERE event_id = %(event)s AND event.state = 'closed' FOR UPDATE OF event_cursor
 """
 
 
@@ -77,11 +85,12 @@ async def resolve(connection: Conn, payment_id: int) -> Change | Known | None:
         payment = (await records.read(connection, [payment_id])).get(payment_id)
         if payment is None or payment.state is not PaymentState.LATE:
             return None
-        key = (payment.buyer, request_of(payment_id))
-        decided = (await lookups.decisions(connection, payment.event_id, [key])).get(key)
-        if decided is None:
-            return payment
-        decision = _decode_decision(decided.frame)
+        decision = await _decision(connection, payment)
+        if decision is None:
+            values = {"event": payment.event_id}
+            if await (await connection.execute(IS_OVER, values)).fetchone() is None:
+                return payment
+            decision = await _decision(connection, payment)  # what a batch decided in this moment counts
         change = await _change(connection, payment, decision)
         await records.write(connection, [change])
         await records.tell(connection, [change])
@@ -95,7 +104,16 @@ async def resolve(connection: Conn, payment_id: int) -> Change | Known | None:
     raise Unavailable("This payment is being changed by somebody else. Try again.")
 
 
-async def _change(connection: Conn, payment: Known, decision: _Decision) -> Change:
+async def _decision(connection: Conn, payment: Known) -> _Decision | None:
+    key = (payment.buyer, request_of(payment.id))
+    decided = (await lookups.decisions(connection, payment.event_id, [key])).get(key)
+    return None if decided is None else _decode_decision(decided.frame)
+
+
+async def _change(connection: Conn, payment: Known, decision: _Decision | None) -> Change:
+    """None: it is never decided."""
+    if decision is None:
+        return Change(payment, PaymentState.REFUND_DUE, reason="late")
     if decision.outcome is not Outcome.HELD or decision.result is None:
         return Change(payment, PaymentState.REFUND_DUE, reason="seats_gone")
     again = payment.buys(int(decision.result.hold))

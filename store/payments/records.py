@@ -21,9 +21,10 @@ from store.payments.charges import Charge
 from store.payments.states import LatePolicy, PaymentState
 
 READ: Final = """
--- Locks nothing. What is written says what was read.
+-- Locks nothing. What is written says what was read. Where nothing is sold any more, nothing is asked for.
 SELECT payment.id, event_id, hold_id, order_id, buyer, provider, intent, reason, currency, amount_minor,
-       quantity, seats, charged::text, payment.state, late_payment
+       quantity, seats, charged::text, payment.state,
+       CASE WHEN event.state = 'closed' THEN 'refund' ELSE late_payment END
   FROM payment JOIN event ON event.id = event_id WHERE payment.id = ANY (%(payments)s::bigint[])
 """
 

@@ -217,9 +217,12 @@ class Paid(NamedTuple):
 
     @property
     def standing(self) -> list[tuple[Line, int]]:
-        """The lines of what is in the order now, and how many of each."""
-        if self.state is not PaymentState.SUCCEEDED:
-            return []
+        """The lines of what is in the order now, and how many of each; of one whose money goes back, none."""
+        return self.there if self.state is PaymentState.SUCCEEDED else []
+
+    @property
+    def there(self) -> list[tuple[Line, int]]:
+        """The same, whatever becomes of the money."""
         seats = set(self.seats)
         there = [
             (line, int(line.seat in seats) if line.area is None else self.areas.get(line.area, 0))
@@ -294,7 +297,7 @@ def _what_for(paid: Paid) -> Iterator[str]:
     elif paid.state in (PaymentState.REFUND_DUE, PaymentState.REFUNDED):
         if paid.left_minor:
             yield f"all of it goes back, and {paid.left_minor} is not in a refund"
-        if paid.hold_state is HoldState.PAID:
+        if paid.hold_state is HoldState.PAID and any(line.total_minor for line, _ in paid.there):
             yield f"all of it goes back, and its order {paid.order} stands"
 
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 from typing import cast
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gateway.buyers.decode import Request, frame_from_json, request_from_json, request_schema, want_of
+from gateway.buyers.decode import (
+    PaymentBody,
+    Request,
+    body_from_json,
+    frame_from_json,
+    request_from_json,
+    request_schema,
+    want_of,
+)
 from store.errors import BadRequest, OnsaleError
 from store.wire import canonical_want
 from store.words import Best, Want
@@ -91,3 +100,21 @@ def test_a_request_that_would_wait_moves_no_hold():
     with pytest.raises(BadRequest) as refusal:
         request_from_json(b'{"seats":["a"],"waitlist":true,"move":"7"}')
     assert refusal.value.code == "waitlist_with_move"
+
+
+ADDRESSES = ["ann@example.org", "a.b+c@x.museum", "o'neil@a-b.example", "a@localhost", "a" * 64 + "@b.de"]
+NO_ADDRESSES = [
+    "ann", "@b.de", "a@", "a b@c.de", "a@b.de\n", "a,c@b.de", ":;@b.de", "a(b@c.de", "<a@b.de", "a@-",
+    "a@b..de", "a@b_c.de", "a" * 65 + "@b.de", "a@" + "b" * 64 + ".de", "a@" + "b.de" * 70,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_one_mail_address_is_taken(address):
+    assert body_from_json(msgspec.json.encode({"email": address}), PaymentBody).email == address
+
+
+@pytest.mark.parametrize("address", NO_ADDRESSES)
+def test_what_is_not_one_mail_address_is_refused(address):
+    with pytest.raises(BadRequest):
+        body_from_json(msgspec.json.encode({"email": address}), PaymentBody)

@@ -10,7 +10,10 @@ from dataclasses import replace
 import psycopg
 import pytest
 
+from gateway.idempotency import DESCRIBED
 from gateway.operators import seats as operators_seats
+from gateway.operators import webhooks
+from gateway.operators.access import in_database
 from store import blocks, holds, tours
 from store.errors import Unavailable
 from store.idempotency import fingerprint_of, scope_of
@@ -179,6 +182,7 @@ async def test_a_key_that_cannot_be_read_is_refused_and_nothing_is_done(engine_u
     async with served(engine_urls) as call:
         refused = await call(of("confirm"), None, key)
     assert (refused.status, refused.json()["code"]) == (400, "idempotency_key_not_valid")
+    assert refused.headers["link"] == DESCRIBED
     assert conn.execute("SELECT state FROM hold").fetchall() == [("active",)]
 
 
@@ -202,7 +206,7 @@ async def test_while_it_is_under_way_the_same_is_refused_on_every_gateway(
         go.set()
         done, again = await first, await there(of("confirm"), None, "k1")
     assert (meanwhile.status, meanwhile.json()["code"]) == (409, "request_under_way")
-    assert meanwhile.headers["retry-after"] == "1"
+    assert (meanwhile.headers["retry-after"], meanwhile.headers["link"]) == ("1", DESCRIBED)
     assert done.status == 200
     assert (again.body, again.headers[REPLAYED]) == (done.body, "true")
 
@@ -299,6 +303,32 @@ async def test_what_was_blocked_is_answered_even_if_the_gateway_died_before_it_a
         again = await call(of_event("blocks"), SAID | {"seats": SEATS[:2]}, "k1")
     assert (again.status, again.headers[REPLAYED]) == (200, "true")
     assert again.json()["what"]["seats"] == SEATS[:2]
+
+
+@pytest.mark.parametrize("last", ["", "/1/rotate", "/1/test"])
+@scenario
+async def test_a_webhook_is_changed_once_even_if_the_gateway_died_before_it_answered(
+    engine_urls, conn, monkeypatch, last
+):
+    async def dies(request, work):
+        await in_database(request, work)
+        raise RuntimeError("killed")
+
+    made = SAID | {"url": "https://example.org/hook"}
+    body = made if last == "" else SAID
+    async with served(engine_urls) as call:
+        assert (await call("/v1/operator/webhooks", made)).status == 201
+        with monkeypatch.context() as killing:
+            killing.setattr(webhooks, "in_database", dies)
+            assert (await call(f"/v1/operator/webhooks{last}", body, "k1")).status == 500
+        before = conn.execute("SELECT count(*) FROM subscriber_audit").fetchall()
+        again = await call(f"/v1/operator/webhooks{last}", body, "k1")
+        more = await call("/v1/operator/webhooks", made, "k2")
+    assert (again.headers[REPLAYED], before) == ("true", [(2,)])
+    assert again.headers["cache-control"] == "no-store"
+    assert again.headers.get("location") == ("/v1/operator/webhooks/2" if last == "" else None)
+    assert conn.execute("SELECT count(*) FROM subscriber_audit").fetchall() == [(3,)]
+    assert more.status == 201
 
 
 @scenario
@@ -488,7 +518,7 @@ async def test_every_call_that_takes_a_key_says_so(engine_urls, event):
             if path.endswith("/requests"):
                 continue
             changing = method in ("post", "put", "patch", "delete")
-            takes = changing and path.startswith(("/v1/events/", "/v1/operator/"))
+            takes = changing and path.startswith(("/v1/events/", "/v1/tickets/", "/v1/operator/"))
             assert len(keys) == takes, (method, path)
             if takes:
                 assert {"400", "409", "422", "503"} <= operation["responses"].keys()

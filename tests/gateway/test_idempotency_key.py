@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from gateway.idempotency_key import key_in, needs_key, parameter, takes_key
+from gateway.idempotency_key import CHANGING, key_in, needs_key, parameter, takes_key
+from gateway.openapi import CALLS
 from store.errors import BadRequest
 
 
@@ -59,6 +60,7 @@ def test_changes_of_buyers_and_operators_take_a_key_and_nothing_else_does():
         ("DELETE", "/v1/operator/events/gig"),
         ("PUT", "/v1/operator/events/gig/prices"),
         ("PATCH", "/v1/operator/events/gig/policy"),
+        ("POST", "/v1/tickets/claim"),
     ):
         assert takes_key(method, path)
     for method, path in (
@@ -69,6 +71,14 @@ def test_changes_of_buyers_and_operators_take_a_key_and_nothing_else_does():
         ("POST", "/health/live"),
     ):
         assert not takes_key(method, path)
+
+
+def test_every_call_that_changes_something_takes_a_key_or_has_one_of_its_own():
+    """Requests are named by theirs, notices by their provider's id, and the demo's calls change nothing."""
+    own = {"/v1/events/{event}/requests", "/v1/payments/notices/{provider}"}
+    demo = {"/v1/demo/token", "/v1/demo/stampede"}
+    without = {path for method, path in CALLS if method.upper() in CHANGING and not takes_key(method, path)}
+    assert without == own | demo
 
 
 def test_what_counts_up_needs_a_key():

@@ -135,6 +135,7 @@ def test_what_stripe_signed_is_read_as_stripes_library_reads_it(stripes, monkeyp
         ({"stripe-signature": "i'm not even a real signature header"}, "bad_signature"),
         ({"stripe-signature": stripe_head()["stripe-signature"].replace("v1", "v0")}, "bad_signature"),
         ({"stripe-signature": f"t={STRIPE_AT},v1=bad_signature"}, "bad_signature"),
+        ({"stripe-signature": f"t={STRIPE_AT},v1=\xe9"}, "bad_signature"),
         (stripe_head(secret="whsec_another"), "bad_signature"),
         (stripe_head(when=STRIPE_AT - 301), "notice_too_old"),
     ],

@@ -8,7 +8,7 @@ import pytest
 import stripe
 from msgspec.structs import replace
 
-from gateway.payments.port import Made, ProviderAway
+from gateway.payments.port import Made, OnItsWay, ProviderAway
 from gateway.payments.stripe import Stripe
 from store.errors import BadRequest, Conflicted
 from store.payments.settle import Notice
@@ -88,7 +88,7 @@ async def test_an_intent_is_ended_and_money_that_came_first_is_told():
         assert told == Notice("stripe", f"look-{INTENT}-succeeded", *succeeded)
         fake.refuses("payment_intent_unexpected_state")
         fake.will((200, intent(status="processing")))
-        with pytest.raises(ProviderAway):  # its money is on the way
+        with pytest.raises(OnItsWay):
             await own.end(INTENT)
         fake.refuses("resource_missing", 404)
         assert await own.end("pi_of_another_account") is None
@@ -119,12 +119,13 @@ async def test_a_refund_is_given_once_under_its_key():
         }  # fmt: skip
 
 
+@pytest.mark.parametrize("status", ["failed", "canceled"])
 @scenario
-async def test_a_refund_that_is_tried_again_is_looked_for_first():
+async def test_a_refund_that_is_tried_again_is_looked_for_first(status):
     """Stripe forgets a key after a day."""
     again = replace(DUE, attempts=3)
     others = {"id": "re_0", "object": "refund", "status": "succeeded", "metadata": {"refund": "6"}}
-    failed = {"id": "re_1", "object": "refund", "status": "failed", "metadata": {"refund": "7"}}
+    failed = {"id": "re_1", "object": "refund", "status": status, "metadata": {"refund": "7"}}
     given = {"id": "re_2", "object": "refund", "status": "succeeded", "metadata": {"refund": "7"}}
     async with adapter() as (own, fake):
         fake.will((200, {"object": "list", "data": [others, failed, given], "has_more": False}))
@@ -140,6 +141,7 @@ async def test_a_refund_that_is_tried_again_is_looked_for_first():
     [
         (400, {"error": {"type": "invalid_request_error", "code": "charge_already_refunded"}}),
         (200, {"id": "re_1", "object": "refund", "status": "failed"}),
+        (200, {"id": "re_1", "object": "refund", "status": "canceled"}),
     ],
 )
 @scenario

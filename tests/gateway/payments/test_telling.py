@@ -100,6 +100,24 @@ async def test_a_failing_database_is_told_to_come_back_and_nothing_is_lost(engin
 
 
 @scenario
+async def test_one_whom_nobody_could_tell_stops_nobody_behind(engine_urls, event, monkeypatch, caplog):
+    real = telling.shown.read_many
+
+    async def wrong(connection, payments):
+        if 77 in payments:
+            raise ZeroDivisionError
+        return await real(connection, payments)
+
+    monkeypatch.setattr(telling.shown, "read_many", wrong)
+    async with gateway(engine_urls, payments=PAYMENTS) as served, served.socket("ann") as ann:
+        await until(lambda: served.runtime.events.loaded()[0].following)
+        served.runtime.payments.telling.changed([77])
+        await until(lambda: "ALERT: 1 buyers were not told" in caplog.text)
+        await tell(served)
+        assert (await ann.receive("payment", but=("hold",)))["state"] == "succeeded"
+
+
+@scenario
 async def test_what_is_told_and_followed_has_a_bound(engine_urls, event, monkeypatch):
     monkeypatch.setattr(following, "FOLLOWED_MAX", 1)
     async with gateway(engine_urls, payments=PAYMENTS) as served:

@@ -137,8 +137,8 @@ BALANCE: list[Mutant] = [
             ),
             (
                 "one that goes back and whose order stands",
-                "        if paid.hold_state is HoldState.PAID:\n",
-                "        if False:\n",
+                "        if paid.hold_state is HoldState.PAID and any(",
+                "        if False and any(",
             ),
         )
     ],

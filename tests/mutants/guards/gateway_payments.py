@@ -79,14 +79,14 @@ MUTANTS: list[Mutant] = [
     stripe(
         Kind.CONDITION,
         "an intent whose money is on the way is not taken for ended",
-        "            if over is None:  # its money",
-        "            if False:  # its money",
+        "            if over is None:\n                raise OnItsWay",
+        "            if False:\n                raise OnItsWay",
         f"{STRIPE}::test_an_intent_is_ended_and_money_that_came_first_is_told",
     ),
     port(
         Kind.BOUND,
         "ids of providers are such as Postgres can keep",
-        'pattern=r"^[\\x21-\\x7e]{1,255}$"',
+        'pattern=r"^[\\x21-\\x7e]{1,255}$(?!\\n)"',
         'pattern=r"^"',
         WRONG,
         f"{STRIPE}::test_an_event_that_cannot_be_understood_is_refused",

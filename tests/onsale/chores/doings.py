@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gateway.payments.port import Made, NotGenuine, ProviderAway
+from gateway.payments.port import Made, NotGenuine, OnItsWay, ProviderAway
 from onsale.chores.doing import Doing, connected
 from onsale.chores.settings import ChoreSettings
 from store.errors import Conflicted
@@ -31,6 +31,7 @@ class FakeProvider:
     def __init__(self) -> None:
         self.away = False
         self.refuses: set[int] = set()
+        self.on_their_way: set[str | None] = set()
         self.paid: dict[str, Notice] = {}
         self.ended: list[str] = []
         self.looked: list[str] = []
@@ -45,6 +46,8 @@ class FakeProvider:
     async def end(self, intent: str) -> Notice | None:
         self._must_answer()
         self.ended.append(intent)
+        if intent in self.on_their_way:
+            raise OnItsWay
         self.killed_after()
         return self.paid.get(intent)
 

@@ -139,6 +139,25 @@ def test_one_that_cannot_be_ended_stops_nobody_behind_it(conn, event, provider, 
     assert provider.ended == [f"pi_{good}"]
 
 
+def test_those_whose_money_is_on_the_way_stop_nobody_and_are_asked_again(conn, event, provider, database_url):
+    made = []
+    for number in range(8):
+        hold(conn, event, hold_id=HOLD + number, buyer=f"b{number}", seats=(number,), places=0)
+        made.append(begun(conn, event, HOLD + number, f"b{number}"))
+    conn.execute("UPDATE hold SET state = 'expired' WHERE hold_id < %s", (HOLD + 7,))
+    provider.on_their_way = {one.intent for one in made[:6]}
+    for_long(conn)
+    run = doing(database_url, payments, provider)
+    assert (run.told(), not_ended(conn)) == (None, [one.id for one in [*made[:6], made[7]]])
+    assert provider.looked == [made[7].intent]
+    doing(database_url, payments, provider)
+    assert len(provider.ended) == 7
+    conn.execute("UPDATE payment_try SET next_at = clock_timestamp()")
+    provider.on_their_way = set()
+    doing(database_url, payments, provider)
+    assert not_ended(conn) == [made[7].id]
+
+
 def test_a_payment_whose_notice_was_lost_is_looked_up_and_buys_its_seats(conn, event, provider, database_url):
     hold(conn, event)
     payment = begun(conn, event)

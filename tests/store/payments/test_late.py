@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import psycopg
 import pytest
 
+from store import events
 from store.payments import late
 from store.payments.records import Change, Known
 from store.payments.states import PaymentState
+from store.words import EventState
+from tests.gateway.rig import until
 from tests.store.payments.paying import begun, money_is_answered_for, notice, read, run, told
 from tests.store.payments.test_settle import event  # noqa: F401
-from tests.store.test_holds import PLAN, RUN_OUT, conn, hold  # noqa: F401
+from tests.store.test_holds import PLAN, RUN_OUT, conn, hold, url_of  # noqa: F401
 from tests.store.test_holds import event as free_event  # noqa: F401
 
 AGAIN = 9 << 16
@@ -77,4 +83,42 @@ def test_seats_that_were_given_and_lost_again_send_the_money_back(conn, event, p
     resolve(conn, payment)
     after = read(conn, payment)
     assert (after.state, after.reason) == (PaymentState.REFUND_DUE, "late")
+    assert money_is_answered_for(conn)
+
+
+def test_undecided_money_goes_back_once_nothing_is_sold_any_more(conn, event, payment):  # noqa: F811
+    events.set_state(conn, "gig", EventState.PAUSED)
+    assert isinstance(resolve(conn, payment), Known)
+    events.set_state(conn, "gig", EventState.CLOSED)
+    assert isinstance(resolve(conn, payment), Change)
+    after = read(conn, payment)
+    assert (after.state, after.reason) == (PaymentState.REFUND_DUE, "late")
+    assert money_is_answered_for(conn)
+
+
+def test_money_that_comes_late_for_a_closed_event_asks_for_nothing(conn, event):  # noqa: F811
+    conn.execute("UPDATE event SET late_payment = 'reacquire'")
+    hold(conn, event)
+    made = begun(conn, event)
+    events.set_state(conn, "gig", EventState.CLOSED)
+    conn.execute("UPDATE hold SET expires_at = clock_timestamp() - interval '1 second'")
+    [done] = told(conn, notice(made))
+    assert (done.state, done.reason) == (PaymentState.REFUND_DUE, "late")
+
+
+def test_what_the_last_batch_decides_as_the_event_closes_counts(conn, event, payment):  # noqa: F811
+    async def meet():
+        async with await psycopg.AsyncConnection.connect(url_of(conn), autocommit=True) as own:
+            resolving = asyncio.create_task(late.resolve(own, payment.id))
+            waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            await until(lambda: conn.execute(waits).fetchone() != (0,) or resolving.done())
+            conn.execute("COMMIT")
+            return await resolving
+
+    events.set_state(conn, "gig", EventState.CLOSED)
+    conn.execute("BEGIN")
+    conn.execute("SELECT 1 FROM event_cursor FOR UPDATE")  # a batch that began before
+    hold(conn, event, hold_id=AGAIN)
+    decide(conn, event, payment, "held", f'{{"hold":"{AGAIN}","seats":[]}}')
+    assert asyncio.run(meet()).order_id == AGAIN
     assert money_is_answered_for(conn)

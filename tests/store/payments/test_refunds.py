@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from store import audit, sales
-from store.payments import late, refunds
+from store.payments import answered, late, refunds
+from store.payments.begin import Prices
+from store.payments.invariant import mismatches
+from store.payments.settlement import settlement
 from store.payments.states import PaymentState
+from store.plan import encode
+from store.prices import PriceTerms
 from tests.allocator.waiting import held_up, is_free
 from tests.store.payments.paying import begun, money_is_answered_for, notice, read, run, told
 from tests.store.payments.test_settle import event  # noqa: F401
-from tests.store.test_holds import HOLD, PLAN, conn, hold, url_of  # noqa: F401
+from tests.store.test_holds import HOLD, NUMBERS, PLAN, conn, hold, url_of  # noqa: F401
 from tests.store.test_holds import event as free_event  # noqa: F401
 
 WHO = audit.said("olga", "a broken seat")
@@ -44,6 +51,39 @@ def test_parts_that_are_taken_back_are_owed_and_the_last_of_them_is_all(conn, ev
     kinds = [kind for (kind,) in conn.execute("SELECT kind FROM outbox ORDER BY number")]
     assert kinds == ["order.paid", "order.changed", "payment.refunded", "order.refunded", "payment.refunded"]
     assert money_is_answered_for(conn)
+
+
+def test_what_cost_nothing_stands_once_all_the_money_went_back(conn, event):  # noqa: F811
+    """A child comes along for free: their seat stays when the other is given back, and nobody is alarmed."""
+    seats = list(PLAN.seats)
+    seats[3] = replace(seats[3], category=1)
+    categories = [replace(one, price_minor=0 if no == 1 else 5_000) for no, one in enumerate(PLAN.categories)]
+    plan = replace(PLAN, seats=tuple(seats), categories=tuple(categories))
+    conn.execute("UPDATE venue SET plan = %s", (encode(plan).decode(),))
+    conn.execute("DELETE FROM event_price")
+    hold(conn, event, places=1)
+    payment = begun(conn, event, prices=Prices(plan, "", PriceTerms(), NUMBERS))
+    told(conn, notice(payment))
+    for seats_back, places_back in ([plan.seats[4].guid], {}), ([], {plan.areas[0].guid: 1}):
+        assert run(conn, answers).wrong == []
+        take_back(conn, event, seats=seats_back, areas=places_back, quantity=3 - bool(places_back))
+    assert read(conn, payment).state is PaymentState.REFUND_DUE
+    assert (run(conn, answers).wrong, settlement(conn, "gig").balances) == ([], True)
+    give_all(conn)
+    assert read(conn, payment).state is PaymentState.REFUNDED
+    assert (run(conn, answers).wrong, settlement(conn, "gig").balances) == ([], True)
+    assert mismatches(conn, event) == []
+    conn.execute("UPDATE hold_seat SET seat_no = 4")
+    assert ([one.payment for one in run(conn, answers).wrong], settlement(conn, "gig").balances) == (
+        [payment.id], False,
+    )  # fmt: skip
+    conn.execute("DELETE FROM hold_seat")
+    conn.execute("INSERT INTO hold_area VALUES (%s, %s, 0, 1)", (event, HOLD))
+    assert [one.payment for one in run(conn, answers).wrong] == [payment.id]
+
+
+def answers(own):
+    return answered.look(own, 0)
 
 
 def test_who_takes_a_refund_has_it_alone_and_one_that_failed_comes_again(conn, event):  # noqa: F811
