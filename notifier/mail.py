@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import html
 import os
+import re
 import smtplib
 import ssl
 from collections.abc import Mapping
+from datetime import datetime
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -145,16 +147,19 @@ def message_id(outbox_id: int, address: str, sender: str) -> str:
     return f"<{outbox_id}.{digest}@{sender.rpartition('@')[2].strip('> ') or 'localhost'}>"
 
 
-def message(says: Letter, sender: str, to: str, identity: str) -> EmailMessage:
+def message(says: Letter, sender: str, to: str, identity: str, made_at: datetime) -> EmailMessage:
     """The mail; `identity` is its Message-ID. Raises `NeverSent` for an address that is none."""
     local, at, host = to.rpartition("@")
-    if not (local and at and host) or len(to) > ADDRESS_LENGTH_MAX or not to.isprintable() or " " in to:
+    if not (local and at and host) or len(to) > ADDRESS_LENGTH_MAX or " " in to:
         raise NeverSent("The address is none.")
     mail = EmailMessage(policy=SMTP)
     try:
         mail["From"], mail["To"], mail["Subject"] = sender, to, says.subject
     except (ValueError, MessageError, IndexError) as error:
         raise NeverSent(f"The mail has a header that cannot be: {error}") from error
+    if [(one.username, one.domain) for one in mail["To"].addresses] != [(local, host)]:
+        raise NeverSent("The address is none, or several.")
+    mail["Date"] = made_at
     mail["Message-ID"] = identity
     mail["Auto-Submitted"] = "auto-generated"
     more = [f"{says.link_says}: {says.link}"] if says.link else []
@@ -191,8 +196,19 @@ class FileSink:
         """Nothing is open."""
 
 
+_HERE: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def _said(told: object) -> str:
+    """What a mail server said, without the addresses in it: it is logged and shown."""
+    text = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
+    return re.sub(r"\S*@\S*", "…", text)
+
+
 class Smtp:
-    """Hands mails to a mail server: smtp://user:password@host:587 (STARTTLS where it is offered), smtps://…"""
+    """Hands mails to a mail server: smtp://user:password@host:587 (STARTTLS where it is offered), smtps://…
+
+    A password is told to nobody in the clear, but on this machine."""
 
     def __init__(self, url: str) -> None:
         self._at = urlsplit(url)
@@ -202,23 +218,29 @@ class Smtp:
         try:
             if self._server is None:
                 self._server = self._connect()
+        except (smtplib.SMTPException, OSError) as error:
+            raise Unavailable(f"The mail server does not answer: {_said(error)}") from error
+        try:
             self._server.send_message(message, sender, [to])
         except smtplib.SMTPRecipientsRefused as error:
             code, told = next(iter(error.recipients.values()))
             self._refused(code, told)
-        except smtplib.SMTPResponseException as error:
+        except smtplib.SMTPDataError as error:
             self._refused(error.smtp_code, error.smtp_error)
+        except smtplib.SMTPNotSupportedError as error:
+            raise NeverSent("The mail server takes no address with such letters.") from error
         except (smtplib.SMTPException, OSError) as error:
             self.close()
-            raise Unavailable(f"The mail server does not answer: {error}") from error
+            raise Unavailable(f"The mail server does not take it now: {_said(error)}") from error
 
     def _refused(self, code: int, told: bytes | str) -> None:
-        """5xx of a mail is for good; all else, and whoever may not log in, is tried again."""
+        """5xx of a mail or of whom it is for is for good. All else is tried again: whoever refuses us or our
+        sender refuses every mail there is."""
         self.close()
-        said = told.decode(errors="replace") if isinstance(told, bytes) else told
+        said = f"{code} {_said(told)}"
         if code in (550, 551, 552, 553, 554):
-            raise NeverSent(f"The mail server refuses it: {code} {said}")
-        raise Unavailable(f"The mail server does not take it now: {code} {said}")
+            raise NeverSent(f"The mail server refuses it: {said}")
+        raise Unavailable(f"The mail server does not take it now: {said}")
 
     def _connect(self) -> smtplib.SMTP:
         host, secure = self._at.hostname or "localhost", self._at.scheme == "smtps"
@@ -233,7 +255,10 @@ class Smtp:
             server.ehlo_or_helo_if_needed()
             if not secure and server.has_extn("starttls"):
                 server.starttls(context=context)
+                secure = True
             if self._at.username:
+                if not (secure or host in _HERE):
+                    raise Unavailable("The mail server offers no STARTTLS for the password: use smtps://…")
                 server.login(unquote(self._at.username), unquote(self._at.password or ""))
         except BaseException:
             server.close()

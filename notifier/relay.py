@@ -27,7 +27,7 @@ from notifier.lane import Lane
 from notifier.notes import Notes
 from notifier.outgoing import Outgoing
 from notifier.reading import Reading
-from store.database import OPTIONS
+from store.database import NOTICES_GONE, OPTIONS
 from store.jitter import jitter
 from store.subscribers import again, lanes, trim
 from store.subscribers.addresses import private_allowed
@@ -113,6 +113,7 @@ async def _connect(database_url: str) -> psycopg.AsyncConnection[Any]:
         application_name="onsale relay",
         connect_timeout=CONNECT_SECONDS_MAX,
         options=OPTIONS,
+        **NOTICES_GONE,
     )
 
 
@@ -221,6 +222,10 @@ class Relay:
     async def _run_again(self, due: Due) -> None:
         try:
             await try_again(due, self._outgoing, self._notes, self._heard_of)
+        except Exception:  # of this message: it is due again when the claim is over; the others go on
+            log.exception(
+                "trying message %d for subscriber %d again failed", due.outbox_id, due.endpoint.subscriber
+            )
         finally:
             self._again[due.endpoint.subscriber] -= 1
 

@@ -10,6 +10,7 @@ Only payments have an address, so who bought what cost nothing is told by nobody
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from msgspec import Struct
@@ -40,12 +41,10 @@ OF_ORDER: Final = (Told.ORDER_CHANGED, Told.ORDER_REFUNDED)
 OF_EVENT: Final = (Told.EVENT_CANCELED, Told.EVENT_MOVED)
 
 UNREAD: Final = f"""
--- Events with rows beyond what was read, each by a look into the index.
-SELECT event.id FROM event LEFT JOIN mail_position AS at ON at.event_id = event.id
- WHERE EXISTS (
-   SELECT FROM outbox WHERE outbox.event_id = event.id
-      AND outbox.number > coalesce(at.number, 0))
- ORDER BY event.id LIMIT {EVENTS_MAX}
+-- Events that told more than was read: by their counters, the outbox itself is not looked at.
+SELECT told.event_id FROM outbox_count AS told LEFT JOIN mail_position AS at USING (event_id)
+ WHERE told.rows > coalesce(at.number, 0)
+ ORDER BY told.event_id LIMIT {EVENTS_MAX}
 """
 
 YET_TO_READ: Final = """
@@ -66,16 +65,29 @@ UPDATE mail_position SET number = %(to)s WHERE event_id = %(event)s AND number <
 """
 
 WRITE: Final = """
--- To whom a payment, or the one that bought an order, or any of the event's belongs; once each.
+-- To whom a payment, or the one that bought an order, or any of the event's belongs; once each. An arm for
+-- each: with OR between them every row would be held against every payment of the event.
+WITH told AS MATERIALIZED (
+  SELECT id, event_id, kind, body FROM outbox
+   WHERE event_id = %(event)s AND number > %(after)s AND number <= %(to)s),
+to_whom AS (
+  SELECT told.id, payment.email
+    FROM told JOIN payment ON payment.id = (told.body ->> 'payment')::bigint
+     AND payment.event_id = told.event_id
+   WHERE told.kind = ANY (%(of_payment)s)
+   UNION
+  SELECT told.id, payment.email
+    FROM told JOIN payment ON payment.event_id = told.event_id
+     AND payment.order_id = (told.body ->> 'order')::bigint
+   WHERE told.kind = ANY (%(of_order)s)
+   UNION
+  SELECT told.id, payment.email
+    FROM told JOIN payment ON payment.event_id = told.event_id AND payment.order_id IS NOT NULL
+     AND payment.state IN ('succeeded', 'refund_due', 'refunded')
+   WHERE told.kind = ANY (%(of_event)s))
 INSERT INTO mail (event_id, outbox_id, address, kind, body)
-SELECT DISTINCT ON (told.id, payment.email) told.event_id, told.id, payment.email, told.kind, told.body
-  FROM outbox AS told JOIN payment ON payment.event_id = told.event_id AND payment.email IS NOT NULL AND (
-       told.kind = ANY (%(of_payment)s) AND payment.id = (told.body ->> 'payment')::bigint
-    OR told.kind = ANY (%(of_order)s) AND payment.order_id = (told.body ->> 'order')::bigint
-    OR told.kind = ANY (%(of_event)s) AND payment.order_id IS NOT NULL
-       AND payment.state IN ('succeeded', 'refund_due', 'refunded'))
- WHERE told.event_id = %(event)s AND told.id = ANY (%(rows)s::bigint[])
- ORDER BY told.id, payment.email
+SELECT told.event_id, told.id, to_whom.email, told.kind, told.body
+  FROM to_whom JOIN told USING (id) WHERE to_whom.email IS NOT NULL
 ON CONFLICT (outbox_id, address) DO NOTHING
 """
 
@@ -88,7 +100,7 @@ UPDATE mail SET next_at = clock_timestamp() + interval '{TAKEN_SECONDS} seconds'
   FROM due, event
  WHERE mail.id = due.id AND event.id = mail.event_id
 RETURNING mail.id, mail.outbox_id, mail.address, mail.kind, mail.body::text, mail.attempts, event.slug,
-          event.name
+          event.name, mail.created_at
 """
 
 PUT_BACK: Final = """
@@ -129,6 +141,7 @@ class Mail(Struct, frozen=True):
     attempts: int
     slug: str
     event_name: str
+    created_at: datetime
 
 
 async def unread(connection: Conn) -> list[int]:
@@ -147,7 +160,7 @@ async def write_down(connection: Conn, event_id: int, limit: int = READ_MAX) -> 
         rows = outbox.rows_of(await (await connection.execute(outbox.READ_AFTER, values)).fetchall())
         if not rows:
             return 0
-        values |= {"rows": [row.id for row in rows], "to": rows[-1].number}
+        values["to"] = rows[-1].number
         values |= {"of_payment": list(OF_PAYMENT), "of_order": list(OF_ORDER), "of_event": list(OF_EVENT)}
         await connection.execute(WRITE, values)
         moved = await connection.execute(MOVE_POSITION, values)

@@ -19,7 +19,7 @@ from gateway.payments.port import Provider
 from onsale.chores import outside
 from onsale.chores.settings import ChoreSettings
 from onsale.errors import OnsaleError
-from store.database import ENDS_IDLE, LOCK_TIMEOUT_MS
+from store.database import ENDS_IDLE, LOCK_TIMEOUT_MS, NOTICES_GONE
 from store.errors import NotFound, Unavailable
 from store.holds import Conn
 from store.payments.records import Known
@@ -74,15 +74,15 @@ class Doing:
             return True
         return False
 
-    async def trying(self, what: str, work: Awaitable[bool]) -> bool:
-        """What `work` says it did; False where it failed, which is counted and stops nobody behind it."""
+    async def trying(self, what: str, work: Awaitable[int]) -> int:
+        """How much `work` says it did; 0 where it failed, which is counted and stops nobody behind it."""
         try:
             return await work
         except psycopg.OperationalError:
             raise  # Postgres is away: nothing else can be done either
         except Exception as error:
             self.failed(what, error)
-            return False
+            return 0
 
     def failed(self, what: str, error: Exception) -> None:
         """One of many things failed."""
@@ -133,6 +133,7 @@ async def connected(settings: ChoreSettings, name: str) -> AsyncIterator[Conn]:
             prepare_threshold=None,
             application_name=f"onsale chore {name}",
             options=options,
+            **NOTICES_GONE,
         )
     except psycopg.OperationalError as error:
         raise Unavailable(f"Postgres does not answer: {error}") from error

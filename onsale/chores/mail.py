@@ -50,10 +50,12 @@ def carrier_of(settings: ChoreSettings) -> Carrier:
 
 
 async def _write_down(doing: Doing) -> None:
-    """Make mails of what the outboxes say that was not read yet."""
+    """Make mails of what the outboxes say that was not read yet; an event that fails stops no other."""
     for event in await rows.unread(doing.connection):
-        while not doing.is_over() and await rows.write_down(doing.connection, event) == rows.READ_MAX:
-            pass
+        while not doing.is_over():
+            written = rows.write_down(doing.connection, event)
+            if await doing.trying(f"mails of event {event}", written) < rows.READ_MAX:
+                break
 
 
 async def _send(doing: Doing, carrier: Carrier, one: Mail) -> bool:
@@ -64,7 +66,7 @@ async def _send(doing: Doing, carrier: Carrier, one: Mail) -> bool:
     assert says is not None, f"rows of kind {one.kind} are not written down as mails"
     identity = letters.message_id(one.outbox_id, one.address, sender)
     try:
-        message = letters.message(says, sender, one.address, identity)
+        message = letters.message(says, sender, one.address, identity, one.created_at)
         await asyncio.to_thread(carrier.send, message, sender, one.address)
     except NeverSent as error:
         await rows.not_sent(doing.connection, one, str(error), stretch=1.0, never=True)

@@ -48,17 +48,17 @@ class Planner:
         try:
             conn = self._connection()
             due = runs.claim(conn, list(self._chores))
+            left = list(due)
+            try:
+                for name in due:
+                    self._enqueue(self._chores[name])
+                    left.remove(name)
+            except (redis.RedisError, OSError) as error:
+                runs.put_back(conn, left, jitter(*AGAIN_SECONDS))
+                raise Unavailable(f"RQ's Redis does not answer: {error!r}") from error
         except psycopg.OperationalError as error:
             self.close()
             raise Unavailable(f"Postgres does not answer: {error}") from error
-        left = list(due)
-        try:
-            for name in due:
-                self._enqueue(self._chores[name])
-                left.remove(name)
-        except (redis.RedisError, OSError) as error:
-            runs.put_back(conn, left, jitter(*AGAIN_SECONDS))
-            raise Unavailable(f"RQ's Redis does not answer: {error!r}") from error
         return due
 
     def _connection(self) -> psycopg.Connection[tuple[object, ...]]:

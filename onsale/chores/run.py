@@ -61,7 +61,10 @@ def run_once(
     assert not chore.long, f"{chore.name} runs until it is stopped"
     position = _began(settings, chore)
     begun = time.monotonic()
-    doing, error = asyncio.run(_do(chore, settings, stop, position, providers, ask))
+    try:
+        doing, error = asyncio.run(_do(chore, settings, stop, position, providers, ask))
+    except Exception as failure:  # from outside it: RQ's, when the run took too long
+        doing, error = None, f"{type(failure).__name__}: {failure}"
     done, more, at = doing if doing is not None else (0, False, None)
     _ended(settings, chore, begun, done=done, error=error, more=more, position=at)
     if error is not None:
@@ -143,9 +146,9 @@ def _give_signs(settings: ChoreSettings, chore: Chore, stop: threading.Event) ->
             log.warning("%s cannot say that it is alive: %s", chore.name, error)
 
 
-def worker_name() -> str:
-    """Host and process, for people and for telling runs apart."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+def worker_name(pid: int | None = None) -> str:
+    """Host and process (this one), for people and for telling runs apart."""
+    return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}"
 
 
 def _named(name: str) -> Chore:
@@ -161,11 +164,22 @@ def _began(settings: ChoreSettings, chore: Chore) -> int:
         return runs.began(conn, chore.name, worker_name())
 
 
-def _ended(settings: ChoreSettings, chore: Chore, begun: float, **how: Any) -> None:
+def was_killed(name: str, settings: ChoreSettings, pid: int, seconds: float) -> None:
+    """Writes down, for a run whose process is gone and cannot, that it failed after so long."""
+    chore = chore_named(name)
+    if chore is not None:
+        how = {"done": 0, "error": "its process was killed", "more": False, "position": None}
+        _ended(settings, chore, time.monotonic() - seconds, worker=worker_name(pid), **how)
+
+
+def _ended(
+    settings: ChoreSettings, chore: Chore, begun: float, *, worker: str | None = None, **how: Any
+) -> None:
     """Written down if Postgres answers; what was done is true whether or not it is."""
+    by = worker or worker_name()
     duration_ms = int((time.monotonic() - begun) * 1_000)
     try:
         with connect(settings.engines.database_url, "onsale chore") as conn:
-            runs.ended(conn, chore.name, duration_ms=duration_ms, jitter=jitter(*STRETCH), **how)
+            runs.ended(conn, chore.name, by, duration_ms=duration_ms, jitter=jitter(*STRETCH), **how)
     except (Unavailable, psycopg.OperationalError) as error:
         log.warning("how %s went cannot be written down: %s", chore.name, error)

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from onsale.chores.doing import Doing
 from store import sweeping
-from store.errors import OnsaleError
 
 
 async def sweep(doing: Doing) -> int:
     """How many holds were ended and freed."""
     done = 0
     for event in await sweeping.find(doing.connection):
-        try:
-            while not doing.is_over():
-                swept = await sweeping.sweep(doing.connection, event)
-                done += swept
-                if swept < sweeping.HOLDS_MAX:
-                    break
-        except (OnsaleError, AssertionError) as error:
-            doing.failed(f"event {event}", error)
+        while not doing.is_over():
+            swept = await doing.trying(f"event {event}", sweeping.sweep(doing.connection, event))
+            done += swept
+            if swept < sweeping.HOLDS_MAX:
+                break
     return done

@@ -6,9 +6,9 @@ It ends when this process does, however that ends; on SIGTERM it is told to stop
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
+import resource
 import signal
 import sys
 import threading
@@ -18,9 +18,10 @@ from redis.exceptions import RedisError
 from rq import Queue, Worker
 from rq.job import Job
 from rq.serializers import JSONSerializer
+from rq.utils import now
 
+from onsale.chores import run
 from onsale.chores.catalogue import chores
-from onsale.chores.planner import JOB
 from onsale.chores.settings import ChoreSettings
 from store.stream.redis_stream import connect as connect_redis
 
@@ -36,7 +37,7 @@ EXIT_PARENT_GONE: Final = 78
 
 
 class ChoreWorker(Worker):
-    """RQ's, whose runs live no longer than it and stop when it is asked to."""
+    """RQ's, whose runs live no longer than it, stop when it is asked to, and have failed when killed."""
 
     max_connection_wait_time = AWAY_SECONDS_MAX
 
@@ -52,6 +53,16 @@ class ChoreWorker(Worker):
         if self.horse_pid:
             os.kill(self.horse_pid, signal.SIGTERM)
 
+    def handle_work_horse_killed(
+        self, job: Job, retpid: int, ret_val: int, rusage: resource.struct_rusage
+    ) -> None:
+        """The run's process is gone (killed, out of memory, or by RQ because it hung)."""
+        super().handle_work_horse_killed(job, retpid, ret_val, rusage)  # type: ignore[no-untyped-call]
+        begun = job.started_at or now()
+        run.was_killed(
+            str(job.args[0]), ChoreSettings.from_env(), retpid or 0, (now() - begun).total_seconds()
+        )
+
 
 def _end_with(parent: int) -> None:
     wait = threading.Event()
@@ -63,7 +74,6 @@ def _end_with(parent: int) -> None:
 def main(names: list[str]) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     settings = ChoreSettings.from_env()
-    importlib.import_module(JOB.rpartition(".")[0])
     for chore in chores():
         if chore.name in names:
             chore.load()  # before the fork: a run begins at once

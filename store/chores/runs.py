@@ -65,7 +65,8 @@ UPDATE chore_run
 """
 
 ENDED: Final = f"""
--- Failures in a row make the pauses longer; a run that had more to do goes on at once.
+-- Failures in a row make the pauses longer; a run that had more to do goes on at once. A long run that
+-- another was begun in place of says nothing: it would have a third begun, and that one a fourth.
 UPDATE chore_run
    SET ended_at = clock_timestamp(), alive_at = clock_timestamp(), duration_ms = %(duration_ms)s,
        done = %(done)s, position = coalesce(%(position)s, position),
@@ -77,7 +78,7 @@ UPDATE chore_run
            * greatest(every_seconds, least({BACKOFF_SECONDS_MAX}, every_seconds * 2 ^ least(failures, 6)))
          WHEN %(more)s THEN clock_timestamp()
          ELSE due_at END
- WHERE chore = %(chore)s
+ WHERE chore = %(chore)s AND (NOT long OR worker = %(worker)s)
 """
 
 READ: Final = f"""
@@ -162,6 +163,7 @@ def alive(conn: Conn, chore: str, worker: str) -> bool:
 def ended(
     conn: Conn,
     chore: str,
+    worker: str,
     *,
     duration_ms: int,
     done: int,
@@ -170,8 +172,10 @@ def ended(
     position: int | None,
     jitter: float,
 ) -> None:
-    """A run ended; with `more` there is more to do at once. `jitter` stretches the pause after a failure."""
-    values = {"chore": chore, "duration_ms": duration_ms, "done": done, "more": more, "position": position}
+    """That worker's run ended; with `more` there is more to do at once. `jitter` stretches the pause after a
+    failure."""
+    values = {"chore": chore, "worker": worker, "duration_ms": duration_ms, "done": done, "more": more}
+    values |= {"position": position}
     told = None if error is None else error[:ERROR_LENGTH_MAX]
     conn.execute(ENDED, values | {"error": told, "jitter": jitter})
 

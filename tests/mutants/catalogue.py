@@ -14,6 +14,7 @@ from tests.mutants.guards import (
     checker,
     checker_told,
     chores,
+    chores_ended,
     chores_run,
     figures_money,
     gateway_bounds,
@@ -24,6 +25,7 @@ from tests.mutants.guards import (
     gateway_none_left,
     gateway_payments,
     idempotency,
+    mails,
     money_edges,
     moved_plans,
     pages_paying,
@@ -87,6 +89,8 @@ def all_mutants() -> list[Mutant]:
         *storm.MUTANTS,
         *chores.MUTANTS,
         *chores_run.MUTANTS,
+        *chores_ended.MUTANTS,
+        *mails.MUTANTS,
         *simulated.MUTANTS,
     ]
 

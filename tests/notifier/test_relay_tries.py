@@ -56,6 +56,27 @@ async def test_who_was_delivered_something_meanwhile_is_not_disabled_for_a_dead_
 
 
 @scenario
+async def test_one_message_that_cannot_even_be_tried_ends_nothing_else(
+    conn, database_url, event, monkeypatch, caplog
+):
+    """A fault of ours: it is told, that message waits, and the relay goes on."""
+
+    async def broken(due, *_):
+        raise KeyError(due.outbox_id)
+
+    monkeypatch.setattr(relay, "try_again", broken)
+    async with sink() as there:
+        number, _ = subscribe(conn, there.url)
+        edit.send_test(conn, number, WHO)
+        async with relaying(database_url):
+            await until(lambda: "trying message" in caplog.text)
+            tell(conn, event, 1)
+            await there.has(1)
+    assert there.numbers == [1]
+    assert one(conn, "SELECT count(*) FROM delivery WHERE state = 'waiting'") == 1
+
+
+@scenario
 async def test_a_test_message_is_sent_once_and_forgotten(conn, database_url, event, at_once):
     async with sink() as there:
         there.answer = lambda _: 500

@@ -97,13 +97,6 @@ TOLD: list[Mutant] = [
     ),
     letters(
         Kind.CONDITION,
-        "an address with anything else in it is none",
-        ' or not to.isprintable() or " " in to:',
-        ":",
-        f"{MAIL}::test_an_address_that_is_none_is_never_written_to",
-    ),
-    letters(
-        Kind.CONDITION,
         "what people named is no markup of a mail",
         'f"<p>{html.escape(line)}</p>"',
         'f"<p>{line}</p>"',

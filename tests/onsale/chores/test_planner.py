@@ -79,6 +79,23 @@ def test_a_redis_that_is_away_puts_the_slot_off(conn, database_url):
     assert conn.execute(late).fetchone() == (0,)
 
 
+def test_both_engines_away_at_once_are_waited_for(conn, database_url, monkeypatch):
+    """Redis when a chore is enqueued, and Postgres when it is put back."""
+    claim = runs.claim
+
+    def claimed(connection, names):
+        found = claim(connection, names)
+        conn.execute("SELECT pg_terminate_backend(%s)", [connection.info.backend_pid])
+        return found
+
+    monkeypatch.setattr(runs, "claim", claimed)
+    with (
+        contextlib.closing(Planner(settings_of(database_url))) as planner,
+        pytest.raises(Unavailable, match="Postgres"),
+    ):
+        planner.turn()
+
+
 def test_a_redis_that_was_wiped_gets_the_next_slot(conn, planner, queued, redis_url):
     planner.turn()
     with redis.Redis.from_url(redis_url) as client:

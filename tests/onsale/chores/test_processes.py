@@ -124,3 +124,17 @@ def test_a_long_chore_dies_with_its_worker_and_is_begun_anew(conn, start, url, r
     assert conn.execute("SELECT ended FROM napping ORDER BY ended").fetchall() == [(False,), (True,)]
     stood = "SELECT failures, ended_at IS NOT NULL FROM chore_run WHERE chore = 'nap'"
     assert conn.execute(stood).fetchall() == [(0, True)]
+
+
+def test_a_run_that_is_killed_is_told_as_failed(conn, start, url, redis_url, monkeypatch):
+    """Whoever has no memory left cannot say so itself; its worker does."""
+    monkeypatch.setattr(catalogue, "LONG", (NAP,))
+    with contextlib.closing(Planner(settings_of(url, redis_url))) as planner:
+        start("tests.onsale.chores.napping")
+        assert "nap" in planner.turn()
+        until(conn, "SELECT count(*) FROM napping", [(1,)])
+        [(pid,)] = conn.execute("SELECT pid FROM napping").fetchall()
+        os.kill(pid, signal.SIGKILL)
+        until(conn, "SELECT failures FROM chore_run WHERE chore = 'nap'", [(1,)])
+    told = "SELECT last_error, ended_at IS NOT NULL FROM chore_run WHERE chore = 'nap'"
+    assert conn.execute(told).fetchall() == [("its process was killed", True)]

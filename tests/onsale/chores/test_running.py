@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import threading
 
 import pytest
@@ -162,6 +164,59 @@ def test_a_long_chore_that_was_begun_anew_elsewhere_ends(conn, database_url, as_
 
     run_long(as_chore(nap, NAP._replace(long=True)), settings_of(database_url), threading.Event())
     assert stands(conn).worker == "another:1"
+
+
+def test_who_was_begun_in_place_of_another_is_not_begun_in_place_of_itself(
+    conn, database_url, as_chore, monkeypatch
+):
+    """Else two hosts would end each other's runs for ever."""
+    monkeypatch.setattr(run, "ALIVE_SECONDS", 0.02)
+
+    def nap(url, stopping):
+        runs.began(conn, "nap", "another:1")
+        assert stopping.wait(30)
+
+    run_long(as_chore(nap, NAP._replace(long=True)), settings_of(database_url), threading.Event())
+    assert stands(conn).ended_at is None
+    assert runs.claim(conn, ["nap"]) == []
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_a_run_whose_process_was_killed_has_failed(conn, database_url, monkeypatch, long):
+    nap = NAP._replace(long=long)
+    monkeypatch.setattr(run, "chore_named", {"nap": nap}.get)
+    runs.enlist(conn, [("nap", 10, long)])
+    for failures in range(1, 4):
+        runs.began(conn, "nap", run.worker_name(7))
+        run.was_killed("nap", settings_of(database_url), 7, 130.0)
+        assert stands(conn).failures == failures
+    assert stands(conn).duration_ms >= 130_000
+    assert "killed" in stands(conn).trouble
+    assert runs.claim(conn, ["nap"]) == [], "it comes again later each time"
+
+
+def test_a_run_that_takes_too_long_has_failed(conn, database_url, as_chore):
+    """RQ ends it by an exception that may come anywhere, between two steps of the loop too."""
+
+    class TookTooLong(Exception):
+        pass
+
+    def ends(*_):
+        raise TookTooLong
+
+    async def nap(given):
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        await asyncio.sleep(30)
+
+    before = signal.signal(signal.SIGALRM, ends)
+    try:
+        with pytest.raises(ChoreFailed, match="TookTooLong"):
+            once(database_url, as_chore(nap))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert stands(conn).failures == 1
+    assert "TookTooLong" in stands(conn).last_error
 
 
 def test_a_long_chore_is_not_due_while_it_lives(conn, database_url):

@@ -148,3 +148,12 @@ def test_a_hold_whose_seats_are_not_what_it_counts_is_told_and_nothing_is_change
     before = everything(conn)
     assert "count 7; 4 seats and places are theirs" in doing(database_url, sweep).told()
     assert everything(conn) == before
+
+
+def test_an_event_whose_places_postgres_refuses_to_free_is_told_and_stops_no_other(conn, event, database_url):
+    hold(conn, event, seats=(), seconds=-SILENT_SECONDS - 1)
+    silent(conn)
+    conn.execute("UPDATE area SET held = 0")
+    before = everything(conn)
+    assert f"event {event}" in doing(database_url, sweep).told()
+    assert everything(conn) == before
