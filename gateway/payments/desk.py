@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 import redis.asyncio
@@ -20,6 +21,8 @@ from gateway.settings import Settings
 from store.lookups import Pool
 from store.payments.settle import Settled
 from store.payments.states import PaymentState
+
+log = logging.getLogger("onsale.gateway")
 
 
 class Desk:
@@ -46,6 +49,13 @@ class Desk:
         self.settling = Settling(pool, self._committed, metrics.settled)
         self.notices = Notices(self.providers, self.settling)
         self._tasks: list[asyncio.Task[None]] = []
+        self._unpaid: set[str] = set()
+
+    def nobody_is_paid(self, event: str) -> None:
+        """A buyer of this event could not pay, for want of a provider: said once for each."""
+        if event not in self._unpaid:
+            self._unpaid.add(event)
+            log.error("ALERT: %s asks for money and no payment provider is configured here", event)
 
     def _committed(self, settled: Sequence[Settled]) -> None:
         self.telling.changed([one.payment for one in settled])

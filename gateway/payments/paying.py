@@ -88,6 +88,7 @@ async def _begin(
         async with connection.transaction():  # what it costs is known once it is begun
             begun = await begin.begin(connection, *key, "", prices)
             if begun is not None:
+                runtime.payments.nobody_is_paid(event.row.slug)
                 raise NobodyIsPaid
     if begun is None:
         await holds.confirm(connection, *key, event.numbers, free=True)

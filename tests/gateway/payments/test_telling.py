@@ -113,13 +113,16 @@ async def test_what_is_told_and_followed_has_a_bound(engine_urls, event, monkeyp
 
 
 @scenario
-async def test_where_nobody_is_paid_no_payment_is_begun(engine_urls, event):
+async def test_where_nobody_is_paid_no_payment_is_begun(engine_urls, event, caplog):
     async with gateway(engine_urls) as served:
         path = f"/v1/events/{EVENT}/holds/65536/payment"
         before = await payments(engine_urls)
         answer = await served.http("POST", path, headers=bearer())
         assert (answer.status, answer.json()["code"]) == (503, "no_provider")
+        await served.http("POST", path, headers=bearer())
         assert await payments(engine_urls) == before
+        alerts = [said for said in caplog.messages if "ALERT" in said]
+        assert alerts == [f"ALERT: {EVENT} asks for money and no payment provider is configured here"]
         assert (await served.http("GET", path, headers=bearer())).json()["state"] == "created"
 
 
@@ -173,6 +176,12 @@ async def payments(urls):
         ({"ONSALE_PAYMENT_PROVIDER": "stripe", "ONSALE_STRIPE_KEY": "sk"}, "ONSALE_STRIPE_WEBHOOK_SECRET"),
         ({"ONSALE_PAYMENT_PROVIDER": "simulated"}, "ONSALE_PUBLIC_URL"),
         ({"ONSALE_PUBLIC_URL": "tickets.example.org"}, "https://"),
+        ({"ONSALE_STRIPE_PUBLISHABLE_KEY": "sk_live_1"}, "pages tell it to all"),
+        ({"ONSALE_STRIPE_KEY": "pk_live_1"}, "rk_… or sk_"),
+        (
+            {"ONSALE_STRIPE_KEY": "rk_live_1", "ONSALE_STRIPE_PUBLISHABLE_KEY": "pk_test_1"},
+            "one is for tests",
+        ),
     ],
 )
 def test_a_provider_that_is_half_set_up_is_refused_at_the_start(environ, said):
