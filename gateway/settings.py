@@ -91,6 +91,11 @@ class PaymentSettings:
         }
         return frozenset(name for name, all_of_it in given.items() if all_of_it)
 
+    @property
+    def stripe_page(self) -> bool:
+        """Whether buyers pay by Stripe on a page of ours."""
+        return self.provider == "stripe" and bool(self.stripe_publishable_key)
+
     def _check_stripe_keys(self) -> None:
         """A key in the other's place would be told to every buyer, or refused by Stripe at each payment."""
         told = self.stripe_publishable_key

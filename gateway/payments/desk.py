@@ -16,6 +16,7 @@ from gateway.payments.notices import Notices
 from gateway.payments.port import Provider
 from gateway.payments.providers import providers_of
 from gateway.payments.settling import Settling
+from gateway.payments.stripe import Stripe
 from gateway.payments.telling import Telling
 from gateway.settings import Settings
 from store.lookups import Pool
@@ -41,6 +42,7 @@ class Desk:
         self.provider: Provider | None = self.providers.get(settings.payments.provider)
         """Who is asked for new payments."""
         self.public_url = settings.payments.public_url
+        self._stripe_page = settings.payments.stripe_page
         self.begun = self.asking = 0
         """Intents that were made, and calls under way to make one."""
         self.telling = Telling(pool, client, events, gateway_id)
@@ -50,6 +52,12 @@ class Desk:
         self.notices = Notices(self.providers, self.settling)
         self._tasks: list[asyncio.Task[None]] = []
         self._unpaid: set[str] = set()
+
+    def page_of(self, provider: Provider, event: str, hold: int) -> dict[str, str]:
+        """{url} of our own page to pay on, for a provider that has none."""
+        if provider.name != Stripe.name or not self._stripe_page:
+            return {}
+        return {"url": f"{self.public_url}/e/{event}/pay/{hold}"}
 
     def nobody_is_paid(self, event: str) -> None:
         """A buyer of this event could not pay, for want of a provider: said once for each."""

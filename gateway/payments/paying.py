@@ -110,10 +110,11 @@ async def _make(runtime: Runtime, event: EventRuntime, payment: Payment) -> Paym
         made = await provider.make(payment, what=f"{event.row.name}: {many}", return_url=return_url)
     finally:
         desk.asking -= 1
+    checkout = made.checkout | desk.page_of(provider, event.row.slug, payment.hold_id)
     desk.begun += 1
     try:
         async with runtime.pool.connection() as connection:
-            return await begin.attach(connection, payment.id, made.intent, made.checkout)
+            return await begin.attach(connection, payment.id, made.intent, checkout)
     except DATABASE_AWAY as error:
         raise Unavailable(UNKNOWN) from error
 

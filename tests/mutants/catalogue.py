@@ -39,6 +39,7 @@ from tests.mutants.guards import (
     store_tables,
     store_waiting,
     storm,
+    stripe_page,
     tickets,
     webhooks,
 )
@@ -58,6 +59,7 @@ def all_mutants() -> list[Mutant]:
         *gateway_payments.MUTANTS,
         *payment_settings.MUTANTS,
         *pages_paying.MUTANTS,
+        *stripe_page.MUTANTS,
         *store_stream.MUTANTS,
         *allocator_loop.MUTANTS,
         *allocator_decide.MUTANTS,

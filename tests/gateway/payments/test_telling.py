@@ -164,6 +164,21 @@ async def test_a_payment_stays_with_whom_it_was_begun_and_those_who_ask_have_a_b
     assert [provider for _, provider in await payments(engine_urls)] == ["simulated"]
 
 
+@pytest.mark.parametrize("key", ["pk_test_1", ""])
+@scenario
+async def test_only_who_is_paid_by_stripe_is_given_a_page_of_ours(engine_urls, key):
+    """And only where there is one."""
+    settings = replace(
+        PAYMENTS, provider="stripe", stripe_key="rk_test_1", stripe_webhook_secret="whsec_1",
+        stripe_publishable_key=key,
+    )  # fmt: skip
+    async with gateway(engine_urls, payments=settings) as served:
+        desk = served.runtime.payments
+        ours = {"url": "http://shop.example/e/gig/pay/65536"} if key else {}
+        assert desk.page_of(desk.providers["stripe"], "gig", 65_536) == ours
+        assert desk.page_of(desk.providers["simulated"], "gig", 65_536) == {}
+
+
 async def payments(urls):
     async with await psycopg.AsyncConnection.connect(urls.database_url, autocommit=True) as conn:
         return await (await conn.execute("SELECT id, provider FROM payment ORDER BY id")).fetchall()
