@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 
 import redis.asyncio
@@ -45,6 +46,8 @@ class Desk:
         self._stripe_page = settings.payments.stripe_page
         self.begun = self.asking = 0
         """Intents that were made, and calls under way to make one."""
+        self.became: Counter[PaymentState] = Counter()
+        """What payments became by notices that were settled here."""
         self.telling = Telling(pool, client, events, gateway_id)
         replicas = settings.stream_replicas
         self.following = Following(pool, client, events, self.telling, gateway_id, stream_replicas=replicas)
@@ -66,6 +69,7 @@ class Desk:
             log.error("ALERT: %s asks for money and no payment provider is configured here", event)
 
     def _committed(self, settled: Sequence[Settled]) -> None:
+        self.became.update(one.state for one in settled)
         self.telling.changed([one.payment for one in settled])
         for one in settled:
             if one.state is PaymentState.LATE:

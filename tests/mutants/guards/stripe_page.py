@@ -32,7 +32,7 @@ MUTANTS: list[Mutant] = [
     till(
         Kind.CONDITION,
         "what was paid or called off meanwhile is not asked for again",
-        "    if (!isOpen(body) || ",
+        "    if (!body.checkout?.client_secret || ",
         "    if (",
         f"{PAGE}::test_where_it_is_not_known_whether_it_was_paid_the_server_says_it",
     ),

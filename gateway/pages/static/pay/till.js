@@ -5,7 +5,6 @@ import { ServerClock } from "../core/clock.js";
 import { Desk } from "../core/desk.js";
 import { pause } from "../core/fetching.js";
 import { subjectOf, tokenFromAddress } from "../core/memory.js";
-import { isOpen } from "../core/payments.js";
 import { StripeForm } from "./stripe.js";
 import * as words from "./words.js";
 
@@ -75,7 +74,7 @@ export class Till {
     if (status < 200 || status > 299) return this.set({ away: true });
     const before = this.state.payment;
     if (this.state.busy) return this.set({ away: false });
-    if (!isOpen(body) || !body.checkout?.client_secret || (before && before.payment !== body.payment)) return this.leave();
+    if (!body.checkout?.client_secret || (before && before.payment !== body.payment)) return this.leave();
     this.set({ phase: "paying", payment: body, away: false });
   }
 
