@@ -5,7 +5,8 @@ RUN python -m venv /venv \
  && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /requirements.lock
 
 FROM python:3.13-slim
-RUN useradd --uid 10001 --no-create-home --home-dir /app --shell /usr/sbin/nologin onsale
+RUN useradd --uid 10001 --no-create-home --home-dir /app --shell /usr/sbin/nologin onsale \
+ && install -d -o 10001 -g 10001 -m 0700 /var/lib/onsale
 COPY --from=packages /venv /venv
 WORKDIR /app
 COPY store store

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Takes secrets from files: where NAME_FILE is set, NAME becomes that file's content.
+# Takes secrets from files: where NAME_FILE is set, NAME becomes that file's content; an empty file is no secret.
 # Values in files stay out of `docker inspect` and of compose.yaml.
 set -eu
-for name in DATABASE_URL REDIS_URL ONSALE_TOKEN_SECRET ONSALE_OPERATOR_KEY ONSALE_TICKET_KEY; do
+for name in DATABASE_URL REDIS_URL ONSALE_TOKEN_SECRET ONSALE_OPERATOR_KEY ONSALE_TICKET_KEY \
+  ONSALE_STRIPE_KEY ONSALE_STRIPE_WEBHOOK_SECRET ONSALE_SIMULATED_SECRET; do
   eval "file=\${${name}_FILE:-}"
   [ -n "$file" ] || continue
   if [ ! -r "$file" ]; then

@@ -14,6 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from store.payments.states import PaymentState
+
 if TYPE_CHECKING:
     from gateway.events import EventRuntime
     from gateway.payments.desk import Desk
@@ -82,6 +84,12 @@ def _of_payments(desk: Desk) -> Iterator[Metric]:
     for (provider, answer), count in sorted(desk.notices.answered.items()):
         told.add_metric([provider, answer], count)
     yield told
+    became = CounterMetricFamily(
+        "onsale_gateway_payments_became", "What payments became, settled here.", labels=["state"]
+    )
+    for state in PaymentState:
+        became.add_metric([state.value], desk.became[state])
+    yield became
     yield CounterMetricFamily("onsale_gateway_payments_begun", "Made at a provider.", value=desk.begun)
     yield GaugeMetricFamily("onsale_gateway_provider_asked", "Calls to begin a payment.", value=desk.asking)
     waiting = desk.settling.queued

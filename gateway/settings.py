@@ -56,8 +56,11 @@ class PaymentSettings:
     stripe_webhook_secret: str = field(default="", repr=False)
     stripe_url: str = ""
     """In place of Stripe's own address, for tests."""
+    stripe_publishable_key: str = ""
+    """Everybody may know it: with it onsale has a page of its own where buyers pay by Stripe."""
 
     def __post_init__(self) -> None:
+        self._check_stripe_keys()
         if not self.provider:
             return
         if self.provider not in PROVIDERS:
@@ -79,6 +82,34 @@ class PaymentSettings:
                 f"ONSALE_PAYMENT_PROVIDER is {self.provider}: set {missing} as well. See docs/payments.md."
             )
 
+    @property
+    def known(self) -> frozenset[str]:
+        """Providers that can be asked, of which one is asked for new payments."""
+        given = {
+            "simulated": self.simulated_url and self.simulated_secret,
+            "stripe": self.stripe_key and self.stripe_webhook_secret,
+        }
+        return frozenset(name for name, all_of_it in given.items() if all_of_it)
+
+    @property
+    def stripe_page(self) -> bool:
+        """Whether buyers pay by Stripe on a page of ours."""
+        return self.provider == "stripe" and bool(self.stripe_publishable_key)
+
+    def _check_stripe_keys(self) -> None:
+        """A key in the other's place would be told to every buyer, or refused by Stripe at each payment."""
+        told = self.stripe_publishable_key
+        if told and not told.startswith("pk_"):
+            raise SettingNotValid(
+                "ONSALE_STRIPE_PUBLISHABLE_KEY must be the publishable key, pk_…: pages tell it to all."
+            )
+        if self.stripe_key.startswith("pk_"):
+            raise SettingNotValid("ONSALE_STRIPE_KEY must be a restricted or secret key: rk_… or sk_….")
+        if told and self.stripe_key and ("_test_" in told) != ("_test_" in self.stripe_key):
+            raise SettingNotValid(
+                "ONSALE_STRIPE_KEY and ONSALE_STRIPE_PUBLISHABLE_KEY: one is for tests and the other is not."
+            )
+
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> PaymentSettings:
         """Reads ONSALE_PAYMENT_PROVIDER and what belongs to it; raises `SettingNotValid`."""
@@ -91,6 +122,7 @@ class PaymentSettings:
             stripe_key=source.get("ONSALE_STRIPE_KEY", ""),
             stripe_webhook_secret=source.get("ONSALE_STRIPE_WEBHOOK_SECRET", ""),
             stripe_url=_address(source, "ONSALE_STRIPE_URL"),
+            stripe_publishable_key=source.get("ONSALE_STRIPE_PUBLISHABLE_KEY", ""),
         )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import json
 import os
 import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,11 @@ from rich.table import Table
 
 from onsale.engines import DataDir
 from onsale.engines.binaries import postgres_version, valkey_version
+from onsale.engines.data_dir import Runtime
 from onsale.engines.errors import EngineError
 from onsale.engines.identity import Identity, engine_identity
+from onsale.findings import Finding, Level, Report
+from onsale.payment_findings import payments
 from store.chores import runs
 from store.errors import OnsaleError
 from store.payments import stuck
@@ -44,36 +46,6 @@ LAG_REQUESTS_HIGH = LAG_COUNT_MAX // 2
 CONNECT_SECONDS_MAX = 3
 
 
-class Level(enum.StrEnum):
-    """How much a finding matters: `bad` needs a hand now, `warn` will, `ok` and `note` need none."""
-
-    OK = "ok"
-    NOTE = "note"
-    WARN = "warn"
-    BAD = "bad"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at, and what to do about it where something is to be done."""
-
-    level: Level
-    subject: str
-    found: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Everything that was looked at, in the order of looking."""
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def healthy(self) -> bool:
-        return not any(finding.level is Level.BAD for finding in self.findings)
-
-
 def examine(data_dir: Path) -> Report:
     """Looks at this machine, the data directory, and the engines that run in it or that URLs name."""
     findings = [*_machine(), *_data_dir(data_dir)]
@@ -91,6 +63,7 @@ def examine(data_dir: Path) -> Report:
         findings += _asking("events", lambda: list(_events(urls)))
     if database_url is not None:
         findings += _asking("chores", lambda: list(_chores(database_url)))
+        findings += _asking("payments", lambda: list(_payments(database_url, runtime)))
     return Report(tuple(findings))
 
 
@@ -292,6 +265,13 @@ def _chores(url: str) -> Iterator[Finding]:
             f"{refund.provider} will not give it (payment {refund.payment}, {refund.event}): {refund.error}",
             f"give it by hand; the intent is {refund.intent}",
         )
+
+
+def _payments(url: str, runtime: Runtime | None) -> Iterator[Finding]:
+    with _connect(url) as connection:
+        if _value(connection, "SELECT to_regclass('public.payment')") is None:
+            return
+        yield from payments(connection, os.environ, None if runtime is None else runtime.payment_provider)
 
 
 def _value(connection: psycopg.Connection[dict[str, Any]], query: str, *parameters: object) -> Any:

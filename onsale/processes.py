@@ -220,6 +220,8 @@ class Stack:
             "ONSALE_TICKET_KEY": self.ticket_key,
             **(env or {}),
         }
+        self.payment_provider = shared.get("ONSALE_PAYMENT_PROVIDER", "")
+        """With whom buyers pay; empty: with nobody."""
         env_of = env_of or {}
         unknown = env_of.keys() - {spec.name for spec in specs}
         assert not unknown, f"an environment is given for {', '.join(sorted(unknown))}, which are not started"

@@ -102,6 +102,7 @@ def _announce(stack: Stack) -> None:
         base_url=stack.base_url,
         postgres_pid=both.postgres.pid if both.postgres else None,
         valkey_pid=both.valkey.pid if both.valkey else None,
+        payment_provider=stack.payment_provider,
     )
 
 

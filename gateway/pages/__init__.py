@@ -1,9 +1,11 @@
-"""The pages a buyer sees: one per event, a list of events, an order's tickets, and the files they need.
+"""The pages a buyer sees: one per event, a list of events, an order's tickets, and the files they need; where
+buyers pay by Stripe, also the page that carries Stripe's form.
 
-Promises: nothing inline runs and nothing comes from another host (the content security policy
-says so to the browser); what a page needs to know is JSON in a data block. Files are read once
-and served from memory under a path that carries their fingerprint, so browsers keep them for good
-and a new release is seen at once. Nothing here reads a seat: the page talks to `/v1` as anyone may.
+Promises: nothing inline runs and nothing comes from another host (the content security policy says so to the
+browser), but Stripe on the page where it is paid, which is there only with Stripe; what a page needs to know
+is JSON in a data block. Files are read once and served from memory under a path that carries their
+fingerprint, so browsers keep them for good and a new release is seen at once. Nothing here reads a seat: the
+page talks to `/v1` as anyone may.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Request
 from fastapi import Path as PathParameter
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from gateway.pages import demo
 from store.errors import NotFound, Unavailable
@@ -45,6 +47,17 @@ _SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+_STRIPE = "https://js.stripe.com https://*.js.stripe.com"
+_WITH_STRIPE = {
+    **_SECURITY_HEADERS,
+    "Content-Security-Policy": (
+        f"default-src 'none'; script-src 'self' {_STRIPE}; frame-src {_STRIPE} https://hooks.stripe.com; "
+        "connect-src 'self' https://api.stripe.com; style-src 'self'; img-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin-allow-popups",  # some ways to pay open a window of their own
+}
+
 
 def _read_static() -> dict[str, bytes]:
     root = _HERE / "static"
@@ -63,6 +76,7 @@ _files = _read_static()
 _version = _fingerprint(_files)
 _event_page = Template((_HERE / "event.html").read_text(encoding="utf-8"))
 _tickets_page = Template((_HERE / "tickets.html").read_text(encoding="utf-8"))
+_pay_page = Template((_HERE / "pay.html").read_text(encoding="utf-8"))
 _index_page = Template((_HERE / "index.html").read_text(encoding="utf-8"))
 
 EventInPath = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
@@ -77,7 +91,7 @@ def _page(template: Template, request: Request, title: str, **facts: object) -> 
     modules = "\n".join(
         f'  <link rel="modulepreload" href="/static/{_version}/{name}">'
         for name in _files
-        if name.endswith((".js", ".mjs")) and not name.startswith(("index", "tickets/"))
+        if name.endswith((".js", ".mjs")) and not name.startswith(("index", "tickets/", "pay/"))
     )
     html = template.substitute(
         title=escape(title), static=f"/static/{_version}", bootstrap=bootstrap, modules=modules
@@ -102,6 +116,28 @@ async def event_page(request: Request, event: EventInPath) -> HTMLResponse:
         page.status_code = 404
     except Unavailable:
         log.warning("the page of %s is given without knowing whether it exists: an engine is away", event)
+    return page
+
+
+@router.get("/e/{event}/pay/{hold}", include_in_schema=False)
+async def pay_page(
+    request: Request, event: EventInPath, hold: Annotated[str, PathParameter(pattern=r"^[1-9][0-9]{0,18}$")]
+) -> Response:
+    """Where a hold is paid by Stripe; whoever is paid otherwise has a page of their own, and this is none."""
+    runtime = request.app.state.runtime
+    settings = runtime.settings.payments
+    try:
+        name = (await runtime.events.get(event)).row.name
+    except NotFound:
+        name = ""
+    except Unavailable:
+        name = event
+    if not name or not settings.stripe_page:
+        return RedirectResponse(f"/e/{event}", 303)
+    returns = f"{settings.public_url}/e/{event}?paid={hold}"
+    told = {"event": event, "name": name, "hold": hold, "returns": returns}
+    page = _page(_pay_page, request, f"Pay · {name}", **told, stripe=settings.stripe_publishable_key)
+    page.headers.update(_WITH_STRIPE)
     return page
 
 

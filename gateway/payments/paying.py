@@ -88,6 +88,7 @@ async def _begin(
         async with connection.transaction():  # what it costs is known once it is begun
             begun = await begin.begin(connection, *key, "", prices)
             if begun is not None:
+                runtime.payments.nobody_is_paid(event.row.slug)
                 raise NobodyIsPaid
     if begun is None:
         await holds.confirm(connection, *key, event.numbers, free=True)
@@ -109,10 +110,11 @@ async def _make(runtime: Runtime, event: EventRuntime, payment: Payment) -> Paym
         made = await provider.make(payment, what=f"{event.row.name}: {many}", return_url=return_url)
     finally:
         desk.asking -= 1
+    checkout = made.checkout | desk.page_of(provider, event.row.slug, payment.hold_id)
     desk.begun += 1
     try:
         async with runtime.pool.connection() as connection:
-            return await begin.attach(connection, payment.id, made.intent, made.checkout)
+            return await begin.attach(connection, payment.id, made.intent, checkout)
     except DATABASE_AWAY as error:
         raise Unavailable(UNKNOWN) from error
 

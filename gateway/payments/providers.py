@@ -11,9 +11,9 @@ from gateway.settings import PaymentSettings
 def providers_of(settings: PaymentSettings) -> dict[str, Provider]:
     """By name, all whose settings are given: payments may have been begun with another than is asked now."""
     found: dict[str, Provider] = {}
-    if settings.simulated_url and settings.simulated_secret:
+    if Simulated.name in settings.known:
         found[Simulated.name] = Simulated(settings.simulated_url, settings.simulated_secret)
-    if settings.stripe_key and settings.stripe_webhook_secret:
+    if Stripe.name in settings.known:
         stripe = Stripe(settings.stripe_key, settings.stripe_webhook_secret, url=settings.stripe_url)
         found[Stripe.name] = stripe
     return found

@@ -11,6 +11,7 @@ from typing import Final
 
 from onsale.chores.catalogue import chores
 from onsale.chores.crew import Crew
+from onsale.chores.outside import payment_settings
 from onsale.chores.planner import Planner
 from onsale.chores.settings import ChoreSettings
 from onsale.errors import OnsaleError
@@ -33,6 +34,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, ask_to_stop)
     try:
         settings = ChoreSettings.from_env()
+        payment_settings()
     except OnsaleError as error:
         print(error, file=sys.stderr)
         return 2

@@ -14,8 +14,8 @@ from redis.exceptions import RedisError
 from gateway.payments import asking
 from gateway.payments.port import Provider
 from gateway.payments.providers import providers_of
-from gateway.settings import PaymentSettings
-from onsale.chores.settings import ChoreSettings
+from gateway.settings import PaymentSettings, SettingNotValid
+from onsale.chores.settings import ChoreSettingNotValid, ChoreSettings
 from store import lookups
 from store import plan as plans
 from store.errors import OnsaleError, Unavailable
@@ -26,9 +26,17 @@ from store.stream.redis_stream import RedisIntake, connect_async
 STREAM_SECONDS_MAX: Final = 5.0
 
 
+def payment_settings() -> PaymentSettings:
+    """With whom buyers pay, as the gateways must have it too; raises `ChoreSettingNotValid`."""
+    try:
+        return PaymentSettings.from_env()
+    except SettingNotValid as error:
+        raise ChoreSettingNotValid(str(error)) from None
+
+
 def configured_providers() -> Mapping[str, Provider]:
     """Every provider whose settings are given, by name: payments may be of another than now."""
-    return providers_of(PaymentSettings.from_env())
+    return providers_of(payment_settings())
 
 
 async def ask(connection: Conn, settings: ChoreSettings, slug: str, payment: Known) -> None:

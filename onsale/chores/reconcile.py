@@ -18,12 +18,13 @@ from store.database import connect
 from store.errors import OnsaleError, Unavailable
 from store.holds import Conn
 from store.lost_time import UNATTENDED
-from store.payments import answered
+from store.payments import answered, needed
 from store.stream.redis_stream import connect_async
 from store.wire import Delta, encode_delta, map_digest, seats_channel
 
 EVENTS_MAX: Final = 200
 TOLD_MAX: Final = 20
+MENDED_BY: Final = "give the chores the same payment settings as the gateways (docs/payments.md)."
 
 SERVED: Final = f"""
 SELECT id, slug FROM event WHERE state IN ('lobby', 'open', 'paused') ORDER BY id DESC LIMIT {EVENTS_MAX}
@@ -50,11 +51,34 @@ class Mismatched(OnsaleError):
     """ALERT: rows in Postgres do not agree. Nothing is repaired; compare them with their history first."""
 
 
+class NotConfigured(OnsaleError):
+    """Payments need a provider whose settings are missing here. Give chores what gateways have."""
+
+
 async def reconcile(doing: Doing) -> int:
     """How many maps and payments were looked at."""
+    await _providers(doing)
     done = await _money(doing)
     done += await _maps(doing)
     return done + await _seats(doing)
+
+
+async def _providers(doing: Doing) -> None:
+    """Where gateways know a provider and chores do not, payments begin and nobody ends them."""
+    known = doing.providers.keys()
+    rows = await (await doing.connection.execute(needed.UNDER_WAY)).fetchall()
+    for (name,) in rows:
+        if name not in known:
+            story = f"Payments with {name!r} are under way and its settings are missing here"
+            doing.failed("payments", NotConfigured(f"{story}: {MENDED_BY}"))
+    selling = [one.slug for one in await _for_money(doing) if one.sells]
+    if selling and not known:
+        story = f"{', '.join(selling[:TOLD_MAX])} sells for money and no payment provider is configured here"
+        doing.failed("payments", NotConfigured(f"{story}: {MENDED_BY}"))
+
+
+async def _for_money(doing: Doing) -> list[needed.ForMoney]:
+    return needed.events_of(await (await doing.connection.execute(needed.EVENTS)).fetchall())
 
 
 async def _money(doing: Doing) -> int:

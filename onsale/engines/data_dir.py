@@ -45,6 +45,8 @@ class Runtime:
     base_url: str | None = None
     postgres_pid: int | None = None
     valkey_pid: int | None = None
+    payment_provider: str | None = None
+    """With whom buyers pay there, empty: with nobody; None where no gateway runs."""
 
     @property
     def urls(self) -> EngineUrls:
@@ -113,6 +115,7 @@ class DataDir:
         base_url: str | None = None,
         postgres_pid: int | None = None,
         valkey_pid: int | None = None,
+        payment_provider: str | None = None,
     ) -> None:
         """Writes down what runs, for commands that want to join in; only the owner may."""
         runtime = Runtime(
@@ -123,6 +126,7 @@ class DataDir:
             base_url=base_url,
             postgres_pid=postgres_pid,
             valkey_pid=valkey_pid,
+            payment_provider=payment_provider,
         )
         write_private(self.runtime_path, json.dumps(asdict(runtime), indent=1))
 

@@ -32,6 +32,7 @@ from allocator.memory import BLOCKED, Memory, Overlay
 from allocator.memory import Hold as MemoryHold
 from allocator.wishes import Wishes
 from gateway import pages
+from gateway.settings import PaymentSettings
 from store import plan as plans
 from store.categories import with_category
 from store.errors import NotFound
@@ -73,6 +74,8 @@ class FakeGateway:
     extension_seconds: int = 120
     seats_per_buyer_max: int = 8
     payment: str = "none"
+    payments: PaymentSettings = field(default_factory=PaymentSettings)
+    """With whom it is paid; unless it is Stripe, with a page that stands for any provider's."""
     late_payment: str = "refund"
     demo: bool = True
     deciding: bool = True
@@ -360,9 +363,10 @@ def build(fake: FakeGateway) -> FastAPI:
     """The application: the pages as they are, and the endpoints they talk to."""
     app = FastAPI()
 
-    async def get(slug: str) -> None:
+    async def get(slug: str) -> SimpleNamespace:
         if slug != fake.slug:
             raise NotFound("event_not_found", "There is no such event.")
+        return SimpleNamespace(row=SimpleNamespace(name=fake.name))
 
     app.state.runtime = SimpleNamespace(settings=fake, events=SimpleNamespace(get=get))
     app.include_router(pages.router)

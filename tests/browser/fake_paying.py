@@ -191,7 +191,11 @@ class Paying:
         url = self.checkout_url
         if url is None:
             url = f"http://{self.checkout_host}:{port}/pay/{payment.number}"
-        return {**seen, "checkout": {"url": url} if payment.state in OPEN else None}
+        checkout = {"url": url}
+        if self.fake.payments.provider == "stripe":
+            ours = f"{self.fake.payments.public_url}/e/{self.fake.slug}/pay/{payment.hold}"
+            checkout = {"client_secret": f"pi_{payment.number}_secret_of_it", "url": ours}
+        return {**seen, "checkout": checkout if payment.state in OPEN else None}
 
 
 def _buyer(request: Request) -> str:

@@ -6,12 +6,14 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
 from gateway.pages import demo
+from tests.browser import stub_stripe
 from tests.browser.fake_gateway import FakeGateway, Running
 
 RESULT = {
@@ -62,6 +64,54 @@ def test_the_page_allows_nothing_inline_and_no_other_host(client: httpx.Client) 
     assert policy.startswith("default-src 'none'")
     assert re.search(r"<script(?![^>]*(src=|application/json))", answer.text) is None
     assert " style=" not in answer.text
+
+
+@pytest.fixture
+def by_stripe(fake: FakeGateway) -> None:
+    fake.payments = stub_stripe.settings("http://shop.example")
+
+
+@pytest.mark.usefixtures("by_stripe")
+def test_only_the_page_to_pay_on_allows_stripe_and_nobody_else(client: httpx.Client) -> None:
+    answer = client.get("/e/demo/pay/65536")
+    policy = answer.headers["content-security-policy"]
+    hosts = {"js.stripe.com", "*.js.stripe.com", "hooks.stripe.com", "api.stripe.com"}
+    assert set(re.findall(r"https://([^ ;]+)", policy)) == hosts
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none'")
+    assert re.search(r"<script(?![^>]*(src=|application/json))", answer.text) is None
+    for path in ("/e/demo", "/", "/e/demo/tickets"):
+        assert "stripe" not in client.get(path).headers["content-security-policy"]
+
+
+@pytest.mark.usefixtures("by_stripe")
+def test_it_knows_what_everybody_may_know_and_no_more(client: httpx.Client) -> None:
+    told = re.search(r'id="bootstrap">(.*?)</script>', client.get("/e/demo/pay/65536").text)
+    assert told is not None
+    assert json.loads(told[1]) == {
+        "event": "demo",
+        "name": "Nightfall, opening night",
+        "hold": "65536",
+        "returns": "http://shop.example/e/demo?paid=65536",
+        "stripe": "pk_test_of_the_tests",
+        "demo": True,
+    }
+    assert client.get("/e/demo/pay/0").status_code == 422
+
+
+@pytest.mark.usefixtures("by_stripe")
+def test_an_event_there_is_not_is_not_paid_for(client: httpx.Client) -> None:
+    assert client.get("/e/nowhere/pay/1").headers["location"] == "/e/nowhere"
+
+
+@pytest.mark.parametrize("other", [{"provider": "simulated"}, {"stripe_publishable_key": ""}])
+def test_without_stripe_there_is_no_page_to_pay_on(
+    fake: FakeGateway, client: httpx.Client, other: dict[str, str]
+) -> None:
+    known = {"simulated_url": "http://127.0.0.1:9", "simulated_secret": "x"}
+    fake.payments = replace(stub_stripe.settings("http://shop.example"), **known | other)
+    answer = client.get("/e/demo/pay/65536")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/e/demo")
 
 
 def test_a_name_in_the_address_cannot_become_markup(client: httpx.Client) -> None:

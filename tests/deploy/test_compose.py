@@ -16,6 +16,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from standardwebhooks import Webhook
+
+from gateway.settings import PaymentSettings
+from onsale.simulated.settings import Settings as Provider
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
@@ -23,7 +27,8 @@ SERVICES = COMPOSE["services"]
 OURS = sorted(name for name, service in SERVICES.items() if service.get("build"))
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 ENTRYPOINT = ROOT / "deploy/entrypoint.sh"
-SECRETS = re.search(r"for name in ([A-Z_ ]+);", ENTRYPOINT.read_text())
+REHEARSAL = ROOT / "deploy/rehearsal.env"
+SECRETS = re.search(r"for name in ([A-Z_ \\\n]+);", ENTRYPOINT.read_text())
 
 
 def _settings_read() -> set[str]:
@@ -34,6 +39,8 @@ def _settings_read() -> set[str]:
         "gateway/settings.py",
         "allocator/settings.py",
         "onsale/chores/settings.py",
+        "onsale/simulated/settings.py",
+        "store/subscribers/addresses.py",
         "onsale/engines/data_dir.py",
     ]
     found = [re.findall(r'"((?:ONSALE_|DATABASE_|REDIS_)[A-Z_]+)"', (ROOT / source).read_text())
@@ -84,7 +91,7 @@ def test_the_images_own_command_and_copies_exist():
 @pytest.mark.parametrize("service", OURS)
 def test_every_variable_is_one_the_settings_read(service):
     assert SECRETS is not None
-    from_files = {f"{name}_FILE": name for name in SECRETS[1].split()}
+    from_files = {f"{name}_FILE": name for name in SECRETS[1].replace("\\", " ").split()}
     for name in SERVICES[service]["environment"]:
         assert from_files.get(name, name) in _settings_read(), name
 
@@ -106,6 +113,93 @@ def test_every_service_secret_volume_and_network_named_is_defined():
         for name, value in service.get("environment", {}).items():
             if name.endswith("_FILE"):
                 assert value.removeprefix("/run/secrets/") in service["secrets"]
+
+
+def test_gateway_and_chores_know_the_same_payment_providers():
+    """Who is begun with by one is ended by the other."""
+    about = re.compile(r"ONSALE_(PAYMENT|STRIPE|SIMULATED|PUBLIC)")
+    told = [{name: value for name, value in SERVICES[service]["environment"].items() if about.match(name)}
+            for service in ("gateway", "chores")]  # fmt: skip
+    assert told[0] == told[1]
+    assert {"ONSALE_PAYMENT_PROVIDER", "ONSALE_PUBLIC_URL", "ONSALE_STRIPE_KEY_FILE"} <= told[0].keys()
+
+
+def test_what_is_a_secret_comes_from_a_file_and_is_made():
+    """Or is left empty by what makes the secrets, for somebody to fill in."""
+    makes = (ROOT / "deploy/make-secrets.sh").read_text()
+    for name, told in COMPOSE["secrets"].items():
+        assert told == {"file": f"deploy/secrets/{name}"}
+        assert re.search(rf"^(make|put_here) {name} ", makes, re.MULTILINE), name
+    for service in SERVICES.values():
+        named = [name for name in service.get("environment", {}) if name.endswith(("_SECRET", "_KEY"))]
+        assert set(named) <= {"ONSALE_STRIPE_PUBLISHABLE_KEY"}
+
+
+def test_a_provider_that_takes_no_money_starts_only_where_it_is_asked_for():
+    assert SERVICES["simulated"]["profiles"] == ["simulated"]
+    assert [name for name, service in SERVICES.items() if service.get("profiles")] == ["simulated"]
+    assert SERVICES["simulated"]["ports"] == ["${ONSALE_SIMULATED_PUBLISH:-127.0.0.1:8100}:8100"]
+    asked_for_by = [
+        name for name, service in SERVICES.items() if "simulated" in service.get("depends_on", {})
+    ]
+    assert asked_for_by == []
+
+
+def _with_names_filled_in(service: str, given: dict[str, str]) -> dict[str, str]:
+    """A service's environment as Compose makes it of these variables, secrets as their files are named."""
+
+    def fill(found: re.Match[str]) -> str:
+        return given.get(found["name"]) or found["usual"]
+
+    names = re.compile(r"\$\{(?P<name>[A-Z_]+):-(?P<usual>[^}]*)\}")
+    told = SERVICES[service]["environment"]
+    return {name.removesuffix("_FILE"): names.sub(fill, value) for name, value in told.items()}
+
+
+def test_the_rehearsal_is_whole_and_its_provider_and_gateway_mean_each_other():
+    told = dict(line.split("=", 1) for line in REHEARSAL.read_text().splitlines() if line[:1] != "#")
+    assert told.pop("COMPOSE_PROFILES") == "simulated"
+    assert set(told) <= set(re.findall(r"\$\{([A-Z_]+):-", (ROOT / "compose.yaml").read_text()))
+    gateway = PaymentSettings.from_env(
+        {
+            **_with_names_filled_in("gateway", told),
+            "ONSALE_STRIPE_KEY": "",
+            "ONSALE_STRIPE_WEBHOOK_SECRET": "",
+        }
+    )
+    assert (gateway.provider, list(gateway.known)) == ("simulated", ["simulated"])
+    provider = Provider.from_env(_with_names_filled_in("simulated", told))
+    assert gateway.simulated_url == f"http://simulated:{provider.port}"
+    assert gateway.simulated_secret == provider.secret
+    assert provider.notify_urls == ("http://gateway:8000/v1/payments/notices/simulated",)
+    assert f"localhost:{provider.port}" in provider.url, "where a browser on this machine reaches it"
+
+
+def test_without_anything_set_nobody_is_paid():
+    told = _with_names_filled_in("gateway", {})
+    for name in ("ONSALE_STRIPE_KEY", "ONSALE_STRIPE_WEBHOOK_SECRET"):
+        told[name] = ""  # the files are empty until somebody fills them
+    assert PaymentSettings.from_env(told).known == frozenset()
+
+
+def test_an_empty_secret_is_none(tmp_path):
+    (tmp_path / "empty").touch()
+    ran = _entrypoint({"ONSALE_STRIPE_KEY_FILE": str(tmp_path / "empty")}, "env")
+    told = dict(line.split("=", 1) for line in ran.stdout.splitlines())
+    assert told["ONSALE_STRIPE_KEY"] == ""
+
+
+def test_secrets_are_made_once_and_what_others_give_is_left_to_be_filled(tmp_path):
+    (tmp_path / "make-secrets.sh").write_text((ROOT / "deploy/make-secrets.sh").read_text())
+    made = []
+    for _ in range(2):
+        subprocess.run(["sh", tmp_path / "make-secrets.sh"], check=True, capture_output=True)
+        made.append({path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()})
+        (tmp_path / "secrets/stripe_key").write_text("rk_test_1")
+    assert set(made[0]) == set(COMPOSE["secrets"])
+    assert {name for name, secret in made[0].items() if not secret} == {"stripe_key", "stripe_webhook_secret"}
+    assert made[1] == {**made[0], "stripe_key": "rk_test_1"}
+    Webhook(made[0]["simulated_secret"])
 
 
 def test_who_waits_for_a_health_check_waits_for_one_that_is_there():

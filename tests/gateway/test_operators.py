@@ -30,7 +30,10 @@ class Answer:
     def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.status = status
         self.headers = headers
-        self.json: Any = msgspec.json.decode(body)
+        self.text = body.decode()
+        self.json: Any = (
+            None if headers.get("content-type", "").startswith("text/") else msgspec.json.decode(body)
+        )
 
 
 def app_for(urls: EngineUrls, key: str = KEY) -> FastAPI:

@@ -12,7 +12,8 @@ import pytest
 import redis
 
 from onsale import doctor
-from onsale.doctor import Level, Report, examine, show
+from onsale.doctor import examine, show
+from onsale.findings import Finding, Level, Report
 from store.settings import EngineUrls
 from store.stream.port import POKE
 
@@ -151,7 +152,7 @@ def test_a_disk_that_fills_up_is_said_in_time(tmp_path, monkeypatch):
 
 
 def test_programs_get_json(capsys):
-    finding = doctor.Finding(Level.BAD, "disk", "full", "free some space")
+    finding = Finding(Level.BAD, "disk", "full", "free some space")
     show(Report((finding,)), as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told == {

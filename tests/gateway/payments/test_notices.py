@@ -10,6 +10,7 @@ import http.client
 import json
 import logging
 import time
+import urllib.request
 
 import pytest
 
@@ -113,6 +114,10 @@ def test_the_same_notice_however_often_is_200_and_done_once(till, owed):
     after = till.both.query(EVERYTHING)
     assert [row[:1] + row[2:] for row in after] == [row[:1] + row[2:] for row in before]
     assert (till.answered("settled"), till.answered("repeated")) == (1, 3)
+    with urllib.request.urlopen(f"http://127.0.0.1:{till.both.port}/metrics") as told:
+        lines = told.read().decode().splitlines()
+    assert 'onsale_gateway_payments_became_total{state="succeeded"} 1.0' in lines
+    assert 'onsale_gateway_payments_became_total{state="late"} 0.0' in lines
 
 
 def test_what_onsale_does_not_act_on_is_taken_and_not_remembered(till, owed):

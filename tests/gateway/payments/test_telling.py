@@ -132,13 +132,16 @@ async def test_what_is_told_and_followed_has_a_bound(engine_urls, event, monkeyp
 
 
 @scenario
-async def test_where_nobody_is_paid_no_payment_is_begun(engine_urls, event):
+async def test_where_nobody_is_paid_no_payment_is_begun(engine_urls, event, caplog):
     async with gateway(engine_urls) as served:
         path = f"/v1/events/{EVENT}/holds/65536/payment"
         before = await payments(engine_urls)
         answer = await served.http("POST", path, headers=bearer())
         assert (answer.status, answer.json()["code"]) == (503, "no_provider")
+        await served.http("POST", path, headers=bearer())
         assert await payments(engine_urls) == before
+        alerts = [said for said in caplog.messages if "ALERT" in said]
+        assert alerts == [f"ALERT: {EVENT} asks for money and no payment provider is configured here"]
         assert (await served.http("GET", path, headers=bearer())).json()["state"] == "created"
 
 
@@ -180,6 +183,21 @@ async def test_a_payment_stays_with_whom_it_was_begun_and_those_who_ask_have_a_b
     assert [provider for _, provider in await payments(engine_urls)] == ["simulated"]
 
 
+@pytest.mark.parametrize("key", ["pk_test_1", ""])
+@scenario
+async def test_only_who_is_paid_by_stripe_is_given_a_page_of_ours(engine_urls, key):
+    """And only where there is one."""
+    settings = replace(
+        PAYMENTS, provider="stripe", stripe_key="rk_test_1", stripe_webhook_secret="whsec_1",
+        stripe_publishable_key=key,
+    )  # fmt: skip
+    async with gateway(engine_urls, payments=settings) as served:
+        desk = served.runtime.payments
+        ours = {"url": "http://shop.example/e/gig/pay/65536"} if key else {}
+        assert desk.page_of(desk.providers["stripe"], "gig", 65_536) == ours
+        assert desk.page_of(desk.providers["simulated"], "gig", 65_536) == {}
+
+
 async def payments(urls):
     async with await psycopg.AsyncConnection.connect(urls.database_url, autocommit=True) as conn:
         return await (await conn.execute("SELECT id, provider FROM payment ORDER BY id")).fetchall()
@@ -192,6 +210,12 @@ async def payments(urls):
         ({"ONSALE_PAYMENT_PROVIDER": "stripe", "ONSALE_STRIPE_KEY": "sk"}, "ONSALE_STRIPE_WEBHOOK_SECRET"),
         ({"ONSALE_PAYMENT_PROVIDER": "simulated"}, "ONSALE_PUBLIC_URL"),
         ({"ONSALE_PUBLIC_URL": "tickets.example.org"}, "https://"),
+        ({"ONSALE_STRIPE_PUBLISHABLE_KEY": "sk_live_1"}, "pages tell it to all"),
+        ({"ONSALE_STRIPE_KEY": "pk_live_1"}, "rk_… or sk_"),
+        (
+            {"ONSALE_STRIPE_KEY": "rk_live_1", "ONSALE_STRIPE_PUBLISHABLE_KEY": "pk_test_1"},
+            "one is for tests",
+        ),
     ],
 )
 def test_a_provider_that_is_half_set_up_is_refused_at_the_start(environ, said):

@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from onsale.commands import chores as command
-from onsale.doctor import Level, examine
+from onsale.doctor import examine
+from onsale.findings import Level
 from store.chores import runs
 from store.payments.stuck import REFUSED
 from tests.onsale.chores.test_refunds import owed

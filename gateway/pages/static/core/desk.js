@@ -11,10 +11,11 @@ const ANSWER_WITHIN_MS = 15_000;
  */
 
 export class Desk {
-  /** @param {string} slug @param {() => string} token */
-  constructor(slug, token) {
+  /** @param {string} slug @param {() => string} token @param {(answer: Response, sent_ms: number) => void} heard of each answer */
+  constructor(slug, token, heard = () => {}) {
     this.event = `/v1/events/${slug}`;
     this.token = token;
+    this.heard = heard;
   }
 
   /** Begins to pay for a hold, or finds what was begun. @param {import("./payments.js").Payment} payment */
@@ -30,10 +31,12 @@ export class Desk {
 
   /** @returns {Promise<Answer>} */
   async #ask(hold, { headers = {}, ...options }) {
+    const sent_ms = Date.now();
     try {
       const answer = await fetch(`${this.event}/holds/${encodeURIComponent(hold)}/payment`, {
         ...options, headers: { ...headers, Authorization: `Bearer ${this.token()}` }, signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
       });
+      this.heard(answer, sent_ms);
       const body = await answer.json().catch(() => null);
       if (answer.ok && !isPayment(body)) return NONE; // half of an answer, or somebody else's
       const retry_ms = 1000 * (Number(answer.headers.get("Retry-After")) || 0);

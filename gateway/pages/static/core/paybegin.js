@@ -110,6 +110,11 @@ export class PayBegin {
     setTimeout(() => this.#stays(payment.hold), LEAVING_MS_MAX);
   }
 
+  /** The page where it is paid, for who opens it beside this one: one of our own is told who comes. @param {Payment} payment */
+  besideOf({ url }) {
+    return new URL(url).origin === location.origin ? `${url}#token=${encodeURIComponent(this.sale.token)}` : url;
+  }
+
   #stays(hold) {
     if (this.leaving !== hold) return;
     this.leaving = "";

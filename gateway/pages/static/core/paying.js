@@ -12,6 +12,8 @@ import * as words from "./paywords.js";
 
 const PAYMENTS_MAX = 50;
 const HOLD_IN_ADDRESS = /^[0-9]{1,19}$/;
+/** What the way back from paying carries; the last three are Stripe's, and one of them is a secret. */
+const OF_A_RETURN = ["paid", "payment_intent", "payment_intent_client_secret", "redirect_status"];
 
 export class Paying {
   /** @param {import("./sale.js").Sale} sale */
@@ -49,7 +51,7 @@ export class Paying {
     const address = new URL(location.href);
     const hold = address.searchParams.get("paid") ?? "";
     if (!address.searchParams.has("paid")) return;
-    address.searchParams.delete("paid");
+    for (const name of OF_A_RETURN) address.searchParams.delete(name);
     history.replaceState(null, "", address.pathname + address.search + address.hash);
     if (!HOLD_IN_ADDRESS.test(hold)) return;
     const payment = this.of(hold) ?? this.add(hold);

@@ -58,7 +58,7 @@ export class PayButton extends Component {
     return html`<form ref=${this.form} class="pay" novalidate onSubmit=${submit}>
       ${(stage === "ready" || stage === "called_off") && html`<${Where} hold=${hold} email=${this.email} wrong=${wrong} set=${(email) => this.setState({ email, wrong: wrong && !isAddress(email.trim()) })} />`}
       <div class=${`thumb ${first ? "ready" : ""}`}>
-        ${beside ? html`<a class="button main" href=${payment.url} target="_blank" rel="noopener">Open the payment page</a>`
+        ${beside ? html`<a class="button main" href=${paying.begin.besideOf(payment)} target="_blank" rel="noopener">Open the payment page</a>`
         : html`<button type="submit" class="button main" aria-disabled=${Boolean(busy) || hold.wish !== ""}>${busy || this.label(stage)}</button>`}
       </div>
       ${beside && html`<p class="quiet-text">It opens beside this page, as your browser keeps nothing for it. Leave this one open: it shows what becomes of your payment.</p>`}
