@@ -24,13 +24,14 @@ from msgspec import Struct
 
 from store.errors import Conflicted, Refused
 from store.holds import Conn
-from store.idempotency_schema import ANSWER_BYTES_MAX
 
 LEASE_SECONDS: Final = 10
 KEPT_HOURS: Final = 24
 KEYS_PER_BUYER_MAX: Final = 1_000
 """Of one buyer's keys, kept at a time; each may have an answer of its own."""
 TRIM_MAX: Final = 5_000
+ANSWER_BYTES_MAX: Final = 256 * 1024
+"""No longer answer is kept."""
 _TAKES_MAX: Final = 3
 
 TAKE: Final = f"""

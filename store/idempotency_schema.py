@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Index, LargeBinary, SmallInteger, Table, Text
 
+from store.idempotency import ANSWER_BYTES_MAX
 from store.schema import metadata, timestamp
-
-ANSWER_BYTES_MAX = 256 * 1024
-"""No longer answer is kept."""
 
 idempotency_key = Table(
     "idempotency_key",

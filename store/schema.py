@@ -30,13 +30,9 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSON, JSONB
 
 from store.words import OPERATORS_HOLDS
+from store.words import one_of as one_of
 
 metadata = MetaData()
-
-
-def one_of(column: str, *values: str) -> str:
-    """The condition that a column has one of these values."""
-    return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
 
 
 def timestamp(name: str, *, now: bool = False, nullable: bool = False) -> Column[object]:

@@ -298,3 +298,8 @@ class WasOf(Struct, frozen=True):
 
     seats: list[tuple[int, int]]
     areas: list[tuple[int, int]]
+
+
+def one_of(column: str, *values: str) -> str:
+    """SQL: the condition that a column has one of these values."""
+    return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"

@@ -6,7 +6,7 @@ applied; it hands their addresses to the xdist workers. Durability stays on: it 
 - `database_url`: this worker's database, migrated, and emptied before each test that asks for it.
 - `new_database()`: one more database, for tests that change the schema.
 - `redis_url`: an empty numbered database of this worker's Valkey.
-- `engine_urls`: both, as the rooms take them.
+- `engine_urls`: both, as the rooms take them; `engine_urls_of_module`: emptied once for the tests of a file.
 """
 
 from __future__ import annotations
@@ -205,6 +205,12 @@ RESTART_SEQUENCES = """
 @pytest.fixture
 def redis_url(rig: Rig) -> Iterator[str]:
     """An empty Redis database that no other worker uses."""
+    with _empty_redis(rig) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def _empty_redis(rig: Rig) -> Iterator[str]:
     number = 0 if rig.worker == "main" else 1 + int(rig.worker.removeprefix("gw"))
     assert number < REDIS_DATABASES, f"more workers than the test Valkey has databases: {REDIS_DATABASES}"
     url = f"{rig.redis_url.rpartition('/')[0]}/{number}"
@@ -217,3 +223,12 @@ def redis_url(rig: Rig) -> Iterator[str]:
 @pytest.fixture
 def engine_urls(database_url: str, redis_url: str) -> EngineUrls:
     return EngineUrls(database_url=database_url, redis_url=redis_url)
+
+
+@pytest.fixture(scope="module")
+def engine_urls_of_module(rig: Rig, worker_database: WorkerDatabase) -> Iterator[EngineUrls]:
+    """Both, empty when a file's tests begin and not between them: for what is started once for all of them.
+    None of them may ask for `database_url` or `redis_url`."""
+    worker_database.empty()
+    with _empty_redis(rig) as redis_url:
+        yield EngineUrls(database_url=worker_database.url, redis_url=redis_url)

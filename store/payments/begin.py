@@ -23,8 +23,7 @@ from store.payments.charges import Charge, Line, charge
 from store.payments.states import OPEN, PaymentState
 from store.plan import Plan
 from store.prices import PlanMove, PriceTerms
-from store.schema import one_of
-from store.words import EventId, HoldId, Micros
+from store.words import EventId, HoldId, Micros, one_of
 
 _IS_OPEN: Final = one_of("state", *sorted(OPEN))
 

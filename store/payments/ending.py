@@ -18,7 +18,7 @@ from msgspec import Struct
 from store.holds import Conn
 from store.lost_time import OUTAGE_SECONDS, RUN_BY
 from store.payments.states import OPEN
-from store.schema import one_of
+from store.words import one_of
 
 MOST: Final = 500
 """Most payments one statement gives or changes."""

@@ -26,8 +26,7 @@ from store.payments.begin import decode_charged
 from store.payments.charges import Charge, Line
 from store.payments.states import UNPAID, PaymentState
 from store.plan import Plan
-from store.schema import one_of
-from store.words import HoldKind, HoldState
+from store.words import HoldKind, HoldState, one_of
 
 Conn = psycopg.Connection[Any]
 

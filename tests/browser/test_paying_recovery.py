@@ -230,22 +230,29 @@ def test_it_is_asked_for_ever_more_seldom_and_not_for_ever(
     expect(page.locator(".order")).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    "body", ["", '{"payment":"1', "<h1>Sign in to this network</h1>", "[]", "null", "{}"]
-)
-def test_half_an_answer_or_somebody_elses_is_none(held: Page, fake: FakeGateway, body: str) -> None:
+STRANGE = ["", '{"payment":"1', "<h1>Sign in to this network</h1>", "[]", "null", "{}"]
+
+
+def answer_strangely(page: Page, body: str, times: int) -> None:
+    page.route("**/payment", lambda route: route.fulfill(status=200, body=body), times=times)
+
+
+def test_half_an_answer_or_somebody_elses_is_none(held: Page, fake: FakeGateway) -> None:
+    """Each is an answer to the asking to begin, and then to two looks on return."""
     fake.paying.telling = False
-    held.route("**/payment", lambda route: route.fulfill(status=200, body=body), times=1)
-    held.locator(PAY).click()
-    expect(held.locator(STATE)).to_contain_text("We did not hear whether you can pay now.")
-    held.wait_for_url("**/pay/*")
-    held.route("**/payment", lambda route: route.fulfill(status=200, body=body), times=2)
     fake.paying.provider_settles = False
-    come_back(held)
-    expect(held.locator(STATE)).to_contain_text("We wait for your bank’s word.")
-    with held.expect_request_finished(lambda request: request.url.endswith("/payment")):
-        pass
-    expect(held.locator(STATE)).to_contain_text("We wait for your bank’s word.")
+    again = held.get_by_role("button", name="Back to the payment page")
+    for body in STRANGE:
+        answer_strangely(held, body, times=1)
+        held.locator(PAY).or_(again).click()
+        expect(held.locator(STATE)).to_contain_text("We did not hear whether you can pay now.")
+        held.wait_for_url("**/pay/*")
+        answer_strangely(held, body, times=2)
+        come_back(held)
+        expect(held.locator(STATE)).to_contain_text("We wait for your bank’s word.")
+        with held.expect_request_finished(lambda request: request.url.endswith("/payment")):
+            pass
+        expect(held.locator(STATE)).to_contain_text("We wait for your bank’s word.")
     fake.paying.settle("succeeded")
     expect(held.locator(".order")).to_be_visible()
 
@@ -369,21 +376,23 @@ def test_who_comes_back_without_being_known_is_told_that_nothing_is_lost(
     expect(page.get_by_text("If you paid just now, nothing is lost")).to_be_visible()
 
 
-@pytest.mark.parametrize("paid", ["", "x", "1e9", "%3Cscript%3E", "9" * 30])
-def test_an_address_that_says_nonsense_says_nothing(tabs: Tabs, fake: FakeGateway, paid: str) -> None:
-    page = tabs.open(f"/e/demo?paid={paid}&from=mail")
-    expect(page.get_by_role("heading", name="Choose your seats")).to_be_visible()
-    expect(page.locator(CARD)).to_have_count(0)
-    assert page.url.endswith("/e/demo?from=mail")
+def test_an_address_that_says_nonsense_says_nothing(tabs: Tabs, fake: FakeGateway) -> None:
+    page = tabs.open()
+    for paid in ("", "x", "1e9", "%3Cscript%3E", "9" * 30):
+        page.goto(f"{tabs.url}/e/demo?paid={paid}&from=mail")
+        page.wait_for_selector("[data-topic]:not([data-topic=''])")
+        expect(page.get_by_role("heading", name="Choose your seats")).to_be_visible()
+        expect(page.locator(CARD)).to_have_count(0)
+        assert page.url.endswith("/e/demo?from=mail")
     assert fake.paying.looked == 0
 
 
-@pytest.mark.parametrize("address", ["javascript:window.ran = 1", "data:text/html,hello", "nowhere", ""])
-def test_only_a_page_is_gone_to(held: Page, fake: FakeGateway, address: str) -> None:
-    fake.paying.checkout_url = address
-    held.locator(PAY).click()
-    expect(held.locator(STATE)).to_contain_text("The payment page is not there yet.")
-    expect(held.locator(PAY)).to_have_text("Try again · €95.00")
-    assert held.evaluate("() => window.ran") is None
+def test_only_a_page_is_gone_to(held: Page, fake: FakeGateway) -> None:
+    for address in ("javascript:window.ran = 1", "data:text/html,hello", "nowhere", ""):
+        fake.paying.checkout_url = address
+        held.locator(PAY).click()
+        expect(held.locator(STATE)).to_contain_text("The payment page is not there yet.")
+        expect(held.locator(PAY)).to_have_text("Try again · €95.00")
+        assert held.evaluate("() => window.ran") is None
     fake.paying.checkout_url = None
     go_to_pay(held)

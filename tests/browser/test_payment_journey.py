@@ -7,10 +7,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import importlib.util
+import itertools
 import os
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -31,8 +33,9 @@ from tests.browser.payers import CARD, PAY, STATE
 
 pytestmark = pytest.mark.browser
 
-EVENT = f"matins-{os.getpid()}"
+EVENTS = f"matins-{os.getpid()}"
 """Each process that runs tests has its own, for channels are the whole server's."""
+NUMBERS = itertools.count(1)
 IN_TIME = {"hold_ttl_seconds": 480}
 RUNS_OUT = {"hold_ttl_seconds": 10, "extensions_max": 0}
 """Long enough to go to the provider and pay there on a busy machine."""
@@ -47,34 +50,53 @@ def two_seats() -> Plan:
     return number("Chapel", "EUR", [gold], [Section("Stalls")], seats, [], focal=(1.5, 0.0), size=(3.0, 3.0))
 
 
-def put_on_sale(terms: dict[str, Any], urls: EngineUrls) -> None:
-    with psycopg.connect(urls.database_url, autocommit=True) as conn:
-        plan = two_seats()
-        venue = save_venue(conn, "chapel", plan)
-        events.create_event(conn, EVENT, "Matins", venue, plan, payment="required", **terms)
-        events.set_state(conn, EVENT, EventState.OPEN)
-
-
-@pytest.fixture
-def stack(engine_urls: EngineUrls, request: pytest.FixtureRequest) -> Iterator[Stack]:
-    """Where the event is on sale on the terms that the test names."""
+@pytest.fixture(scope="module")
+def stack(engine_urls_of_module: EngineUrls) -> Iterator[Stack]:
+    """One for all of these tests; each has an event of its own on it."""
     with throwaway_stack(
         gateways=2,
         allocators=1,
         payments=True,
-        database_url=engine_urls.database_url,
-        redis_url=engine_urls.redis_url,
+        database_url=engine_urls_of_module.database_url,
+        redis_url=engine_urls_of_module.redis_url,
         env={"ONSALE_DEMO": "1"},
-        prepare=functools.partial(put_on_sale, request.param),
     ) as running:
         yield running
 
 
+@dataclass(frozen=True)
+class Matins:
+    """An event of two seats on that stack."""
+
+    stack: Stack
+    slug: str
+    id: int
+
+    def column(self, query: str) -> list[Any]:
+        """What the query gives, whose %s is the event."""
+        with psycopg.connect(self.stack.urls.database_url) as conn:
+            return [row[0] for row in conn.execute(query, [self.id]).fetchall()]
+
+
 @pytest.fixture
-def buyer(profile: Profile, stack: Stack) -> Iterator[Page]:
+def matins(stack: Stack, request: pytest.FixtureRequest) -> Iterator[Matins]:
+    """On sale on the terms that the test names, and closed after it."""
+    with psycopg.connect(stack.urls.database_url, autocommit=True) as conn:
+        plan = two_seats()
+        venue = save_venue(conn, "chapel", plan)
+        slug = f"{EVENTS}-{next(NUMBERS)}"
+        number = events.create_event(conn, slug, "Matins", venue, plan, payment="required", **request.param)
+        events.set_state(conn, slug, EventState.OPEN)
+        yield Matins(stack, slug, number)
+        tell_notices(stack, True)
+        events.set_state(conn, slug, EventState.CLOSED)
+
+
+@pytest.fixture
+def buyer(profile: Profile, matins: Matins) -> Iterator[Page]:
     """Somebody who holds both seats."""
-    tabs = Tabs(profile, stack.base_url)
-    page = tabs.open(f"/e/{EVENT}")
+    tabs = Tabs(profile, matins.stack.base_url)
+    page = tabs.open(f"/e/{matins.slug}")
     hold_both(page)
     yield page
     tabs.close()
@@ -100,52 +122,46 @@ def tell_notices(stack: Stack, told: bool) -> None:
     urllib.request.urlopen(urllib.request.Request(f"{stack.provider_url}/control", body)).close()
 
 
-def column(urls: EngineUrls, query: str) -> list[Any]:
-    with psycopg.connect(urls.database_url) as conn:
-        return [row[0] for row in conn.execute(query).fetchall()]
-
-
 def await_rows(
-    page: Page, urls: EngineUrls, query: str, rows: list[Any], meanwhile: Callable[[], None]
+    page: Page, matins: Matins, query: str, rows: list[Any], meanwhile: Callable[[], None]
 ) -> None:
     """Until the truth is so."""
     for _ in range(300):
         meanwhile()
-        if column(urls, query) == rows:
+        if matins.column(query) == rows:
             return
         page.wait_for_timeout(100)
-    raise AssertionError(f"{query} still gives {column(urls, query)}, not {rows}")
+    raise AssertionError(f"{query} still gives {matins.column(query)}, not {rows}")
 
 
-def give_back_what_is_owed(stack: Stack, urls: EngineUrls) -> None:
+def give_back_what_is_owed(stack: Stack) -> None:
     """As a chore does it, whether one runs here or not: both may, the money goes back once."""
 
     async def give() -> None:
         provider = Simulated(stack.provider_url, "whsec_" + "A" * 32)
-        async with await psycopg.AsyncConnection.connect(urls.database_url, autocommit=True) as connection:
-            for due in await refunds.take(connection):
-                await refunds.given(connection, due, await provider.give_back(due))
+        async with await psycopg.AsyncConnection.connect(stack.urls.database_url, autocommit=True) as conn:
+            for due in await refunds.take(conn):
+                await refunds.given(conn, due, await provider.give_back(due))
         await provider.close()
 
     with ThreadPoolExecutor(1) as beside:  # playwright has this thread's loop
         beside.submit(lambda: asyncio.run(give())).result()
 
 
-def pay_late(page: Page, stack: Stack, urls: EngineUrls) -> None:
+def pay_late(page: Page, matins: Matins) -> None:
     """Paid in time, but the provider says so when the hold is over."""
+    stack = matins.stack
     to_the_provider(page, stack)
     tell_notices(stack, False)
     page.locator("#pay").click()
-    page.wait_for_url(f"{stack.base_url}/e/{EVENT}*")
+    page.wait_for_url(f"{stack.base_url}/e/{matins.slug}*")
     expect(page.locator(STATE)).to_contain_text("We wait for your bank’s word.")
     expect(page.locator(CARD)).to_contain_text("Your time ran out before a payment came.")
-    await_rows(page, urls, "SELECT DISTINCT state FROM hold", ["expired"], lambda: None)
+    await_rows(page, matins, "SELECT DISTINCT state FROM hold WHERE event_id = %s", ["expired"], lambda: None)
 
 
-@pytest.mark.parametrize("stack", [IN_TIME], indirect=True, ids=["in time"])
-def test_choose_hold_be_declined_pay_and_have_tickets(
-    buyer: Page, stack: Stack, engine_urls: EngineUrls
-) -> None:
+@pytest.mark.parametrize("matins", [IN_TIME], indirect=True, ids=["in time"])
+def test_choose_hold_be_declined_pay_and_have_tickets(buyer: Page, matins: Matins, stack: Stack) -> None:
     to_the_provider(buyer, stack)
     buyer.locator("#decline").click()
     expect(buyer.locator("#state")).to_contain_text("Your card was declined.")
@@ -156,16 +172,16 @@ def test_choose_hold_be_declined_pay_and_have_tickets(
     buyer.locator("#pay").click()
     expect(buyer.locator(".notice")).to_contain_text("They are yours.")
     expect(buyer.locator(".order")).to_contain_text("€96.00")
-    assert column(engine_urls, "SELECT state FROM payment") == ["succeeded"]
-    assert column(engine_urls, "SELECT state FROM seat ORDER BY seat_no") == ["sold", "sold"]
-    assert column(engine_urls, "SELECT count(*) FROM refund") == [0]
+    assert matins.column("SELECT state FROM payment WHERE event_id = %s") == ["succeeded"]
+    assert matins.column("SELECT state FROM seat WHERE event_id = %s ORDER BY seat_no") == ["sold", "sold"]
+    assert matins.column("SELECT count(*) FROM refund WHERE event_id = %s") == [0]
     if HAS_TICKETS:
         buyer.get_by_role("link", name="Show your tickets").click()
         expect(buyer.get_by_role("heading", name="Matins")).to_be_visible()
         expect(buyer.get_by_role("img", name="Code of")).to_have_count(2)
 
 
-@pytest.mark.parametrize("stack", [IN_TIME], indirect=True, ids=["in time"])
+@pytest.mark.parametrize("matins", [IN_TIME], indirect=True, ids=["in time"])
 def test_who_goes_back_without_paying_still_holds_and_may_pay(buyer: Page, stack: Stack) -> None:
     to_the_provider(buyer, stack)
     buyer.locator("#back").click()
@@ -176,43 +192,43 @@ def test_who_goes_back_without_paying_still_holds_and_may_pay(buyer: Page, stack
     expect(buyer.locator(".order")).to_be_visible()
 
 
-@pytest.mark.parametrize("stack", [REFUND], indirect=True, ids=["late money goes back"])
-def test_who_pays_too_late_gets_all_of_it_back(buyer: Page, stack: Stack, engine_urls: EngineUrls) -> None:
-    pay_late(buyer, stack, engine_urls)
+@pytest.mark.parametrize("matins", [REFUND], indirect=True, ids=["late money goes back"])
+def test_who_pays_too_late_gets_all_of_it_back(buyer: Page, matins: Matins, stack: Stack) -> None:
+    pay_late(buyer, matins)
     tell_notices(stack, True)
     expect(buyer.locator(CARD)).to_contain_text("Your payment came after your time had run out.")
     expect(buyer.locator(CARD)).to_contain_text("€96.00")
-    give = functools.partial(give_back_what_is_owed, stack, engine_urls)
-    await_rows(buyer, engine_urls, "SELECT state FROM payment", ["refunded"], give)
+    give = functools.partial(give_back_what_is_owed, stack)
+    await_rows(buyer, matins, "SELECT state FROM payment WHERE event_id = %s", ["refunded"], give)
     buyer.reload()
     expect(buyer.locator(CARD)).to_contain_text("€96.00 is on its way back to you.")
     expect(buyer.locator(".order")).to_have_count(0)
-    assert column(engine_urls, "SELECT state FROM seat ORDER BY seat_no") == ["available", "available"]
+    assert matins.column("SELECT state FROM seat WHERE event_id = %s ORDER BY seat_no") == ["available"] * 2
 
 
-@pytest.mark.parametrize("stack", [REACQUIRE], indirect=True, ids=["late money asks again"])
+@pytest.mark.parametrize("matins", [REACQUIRE], indirect=True, ids=["late money asks again"])
 def test_who_pays_too_late_has_the_same_seats_again_where_they_are_free(
-    buyer: Page, stack: Stack, engine_urls: EngineUrls
+    buyer: Page, matins: Matins, stack: Stack
 ) -> None:
-    pay_late(buyer, stack, engine_urls)
+    pay_late(buyer, matins)
     tell_notices(stack, True)
     expect(buyer.locator(".notice")).to_contain_text("They are yours after all.")
     expect(buyer.locator(".order")).to_contain_text("€96.00")
-    (order,) = column(engine_urls, "SELECT order_id FROM payment WHERE state = 'succeeded'")
+    (order,) = matins.column("SELECT order_id FROM payment WHERE event_id = %s AND state = 'succeeded'")
     link = buyer.locator(".order").get_by_role("link")
-    expect(link).to_have_attribute("href", f"/e/{EVENT}/tickets/{order}")
-    assert column(engine_urls, "SELECT state FROM seat ORDER BY seat_no") == ["sold", "sold"]
+    expect(link).to_have_attribute("href", f"/e/{matins.slug}/tickets/{order}")
+    assert matins.column("SELECT state FROM seat WHERE event_id = %s ORDER BY seat_no") == ["sold", "sold"]
 
 
-@pytest.mark.parametrize("stack", [REACQUIRE], indirect=True, ids=["late money asks again"])
+@pytest.mark.parametrize("matins", [REACQUIRE], indirect=True, ids=["late money asks again"])
 def test_who_pays_too_late_gets_all_of_it_back_where_somebody_else_has_the_seats(
-    buyer: Page, stack: Stack, engine_urls: EngineUrls, profile: Profile
+    buyer: Page, matins: Matins, stack: Stack, profile: Profile
 ) -> None:
-    pay_late(buyer, stack, engine_urls)
+    pay_late(buyer, matins)
     other = Tabs(profile, stack.base_urls[1])
-    hold_both(other.open(f"/e/{EVENT}"))
+    hold_both(other.open(f"/e/{matins.slug}"))
     tell_notices(stack, True)
     expect(buyer.locator(CARD)).to_contain_text("the seats were gone by then")
     expect(buyer.locator(CARD)).to_contain_text("All of it, €96.00, goes back to you.")
-    assert column(engine_urls, "SELECT reason FROM payment") == ["seats_gone"]
-    assert column(engine_urls, "SELECT amount_minor FROM refund") == [9600]
+    assert matins.column("SELECT reason FROM payment WHERE event_id = %s") == ["seats_gone"]
+    assert matins.column("SELECT amount_minor FROM refund WHERE event_id = %s") == [9600]

@@ -6,10 +6,9 @@ comes back in the list's order, each party whole, and what they do not take move
 
 from __future__ import annotations
 
-import functools
+import itertools
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import psycopg
 import pytest
@@ -26,8 +25,9 @@ from tests.browser.conftest import Profile, Tabs
 
 pytestmark = pytest.mark.browser
 
-EVENT = f"vespers-{os.getpid()}"
+EVENTS = f"vespers-{os.getpid()}"
 """Each process that runs tests has its own, for channels are the whole server's."""
+NUMBERS = itertools.count(1)
 RUNS_OUT = {"hold_ttl_seconds": 12, "offer_ttl_seconds": 8, "extensions_max": 0}
 """Long enough for four tabs to ask, and to be looked at, on a busy machine."""
 LASTS = {"hold_ttl_seconds": 480, "offer_ttl_seconds": 480, "extensions_max": 0}
@@ -39,26 +39,30 @@ def row_of_four() -> Plan:
     return number("Chapel", "EUR", [gold], [Section("Stalls")], seats, [], focal=(2.5, 0.0), size=(6.0, 3.0))
 
 
-def put_on_sale(terms: dict[str, Any], urls: EngineUrls) -> None:
-    with psycopg.connect(urls.database_url, autocommit=True) as conn:
-        plan = row_of_four()
-        venue = save_venue(conn, "chapel", plan)
-        events.create_event(conn, EVENT, "Vespers", venue, plan, **terms)
-        events.set_state(conn, EVENT, EventState.OPEN)
-
-
-@pytest.fixture
-def stack(engine_urls: EngineUrls, request: pytest.FixtureRequest) -> Iterator[Stack]:
-    """Where the event is on sale on the terms that the test names."""
+@pytest.fixture(scope="module")
+def stack(engine_urls_of_module: EngineUrls) -> Iterator[Stack]:
+    """One for both tests; each has an event of its own on it."""
     with throwaway_stack(
         gateways=2,
         allocators=1,
-        database_url=engine_urls.database_url,
-        redis_url=engine_urls.redis_url,
+        database_url=engine_urls_of_module.database_url,
+        redis_url=engine_urls_of_module.redis_url,
         env={"ONSALE_DEMO": "1"},
-        prepare=functools.partial(put_on_sale, request.param),
     ) as running:
         yield running
+
+
+@pytest.fixture
+def vespers(stack: Stack, request: pytest.FixtureRequest) -> Iterator[str]:
+    """An event on sale on the terms that the test names, closed after it."""
+    with psycopg.connect(stack.urls.database_url, autocommit=True) as conn:
+        plan = row_of_four()
+        venue = save_venue(conn, "chapel", plan)
+        slug = f"{EVENTS}-{next(NUMBERS)}"
+        events.create_event(conn, slug, "Vespers", venue, plan, **request.param)
+        events.set_state(conn, slug, EventState.OPEN)
+        yield slug
+        events.set_state(conn, slug, EventState.CLOSED)
 
 
 @pytest.fixture
@@ -71,9 +75,9 @@ def at(profile: Profile, stack: Stack) -> Iterator[list[Tabs]]:
     assert [door.wrong for door in doors] == [[], []], "a page wrote errors to the console"
 
 
-def visitor(door: Tabs, quantity: int) -> Page:
+def visitor(door: Tabs, event: str, quantity: int) -> Page:
     """A tab with a party of this size chosen, not asked for yet."""
-    page = door.open(f"/e/{EVENT}")
+    page = door.open(f"/e/{event}")
     page.get_by_role("button", name="Best available").click()
     word, times = ("Fewer", 1) if quantity == 1 else ("More", quantity - 2)
     for _ in range(times):
@@ -92,22 +96,24 @@ def offered(page: Page, count: int) -> None:
     expect(page).to_have_title("● Your turn! Vespers · seats")
 
 
-def decided_alike(urls: EngineUrls) -> None:
+def decided_alike(stack: Stack, slug: str) -> None:
     """The ledger, decided again, gives the same."""
-    with psycopg.connect(urls.database_url) as conn:
-        event = events.get_event(conn, EVENT)
+    with psycopg.connect(stack.urls.database_url) as conn:
+        event = events.get_event(conn, slug)
         conn.commit()
         steps = list(verify(conn, event.id))
     assert [step for step in steps if isinstance(step, Finding)] == []
     assert steps
 
 
-@pytest.mark.parametrize("stack", [RUNS_OUT], indirect=True, ids=["which run out"])
+@pytest.mark.parametrize("vespers", [RUNS_OUT], indirect=True, ids=["which run out"])
 def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
-    at: list[Tabs], engine_urls: EngineUrls
+    at: list[Tabs], stack: Stack, vespers: str
 ) -> None:
     here, there = at
-    first, pair, four, alone = visitor(here, 4), visitor(there, 2), visitor(here, 4), visitor(there, 1)
+    first, pair, four, alone = (
+        visitor(door, vespers, size) for door, size in ((here, 4), (there, 2), (here, 4), (there, 1))
+    )
     first.locator(".choosing .button.main").click()
     expect(first.locator(".story")).to_have_text("Together in row A.")
     for page in (pair, four, alone):
@@ -135,27 +141,29 @@ def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
     expect(four.locator(".notice")).to_contain_text("They are yours.")
     expect(pair.locator(".sold-out")).to_contain_text("Now and then one comes back.")
 
-    with psycopg.connect(engine_urls.database_url) as conn:
+    with psycopg.connect(stack.urls.database_url) as conn:
         rows = conn.execute(
             "SELECT waiting.state, hold.state, hold.quantity FROM waiting JOIN hold USING (event_id, hold_id)"
-            " ORDER BY wait_id"
+            " JOIN event ON event.id = event_id WHERE slug = %s ORDER BY wait_id",
+            [vespers],
         ).fetchall()
         passed_over = conn.execute(
-            "SELECT (result ->> 'passed_over')::int FROM ledger WHERE kind = 'offer'"
-            " ORDER BY batch_no, position"
+            "SELECT (result ->> 'passed_over')::int FROM ledger JOIN event ON event.id = event_id"
+            " WHERE slug = %s AND kind = 'offer' ORDER BY batch_no, position",
+            [vespers],
         ).fetchall()
     assert rows == [("offered", "expired", 2), ("offered", "paid", 4), ("offered", "expired", 1)]
     assert passed_over == [(0,), (1,), (0,)]
-    decided_alike(engine_urls)
+    decided_alike(stack, vespers)
 
 
-@pytest.mark.parametrize("stack", [LASTS], indirect=True, ids=["which last"])
+@pytest.mark.parametrize("vespers", [LASTS], indirect=True, ids=["which last"])
 def test_who_leaves_gives_the_place_up_and_who_declines_passes_it_on(
-    at: list[Tabs], engine_urls: EngineUrls
+    at: list[Tabs], stack: Stack, vespers: str
 ) -> None:
     here, there = at
     first, one, other, last = (
-        visitor(door, size) for door, size in ((here, 4), (there, 4), (here, 4), (there, 4))
+        visitor(door, vespers, size) for door, size in ((here, 4), (there, 4), (here, 4), (there, 4))
     )
     first.locator(".choosing .button.main").click()
     for page in (one, other, last):
@@ -169,4 +177,4 @@ def test_who_leaves_gives_the_place_up_and_who_declines_passes_it_on(
     one.get_by_role("button", name="No, thank you").click()
     offered(last, 4)
     expect(other.get_by_role("heading", name="Sold out")).to_be_visible()
-    decided_alike(engine_urls)
+    decided_alike(stack, vespers)

@@ -9,7 +9,6 @@ import pytest
 
 from store import idempotency
 from store.idempotency import Answer, Reused, Taken, TooManyKeys, UnderWay, fingerprint_of, scope_of
-from store.idempotency_schema import ANSWER_BYTES_MAX
 
 SCOPE = scope_of("ann", "POST", "/v1/events/gig/holds/1/release", "k")
 CONTENT, OTHER = fingerprint_of(b"", b"{}"), fingerprint_of(b"", b"[]")
@@ -206,7 +205,7 @@ def test_operators_have_no_such_bound(does, monkeypatch):
 
 def test_no_longer_answer_is_kept_than_the_table_takes(does):
     taken = does(idempotency.take, SCOPE, "ann", CONTENT)
-    longest = b"x" * ANSWER_BYTES_MAX
+    longest = b"x" * idempotency.ANSWER_BYTES_MAX
     assert idempotency.fits(len(longest))
     assert not idempotency.fits(len(longest) + 1)
     with pytest.raises(psycopg.errors.CheckViolation):

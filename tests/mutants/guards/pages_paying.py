@@ -73,6 +73,6 @@ MUTANTS: list[Mutant] = [
         "half an answer about a payment is none",
         "      if (answer.ok && !isPayment(body)) return NONE; // half of an answer, or somebody else's\n",
         "",
-        f"{RECOVERY}::test_half_an_answer_or_somebody_elses_is_none[null]",
+        f"{RECOVERY}::test_half_an_answer_or_somebody_elses_is_none",
     ),
 ]
