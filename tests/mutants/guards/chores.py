@@ -180,7 +180,7 @@ PAID: list[Mutant] = [
     doing(
         Kind.CONDITION,
         "one thing that fails stops nobody behind it",
-        "            self.failed(what, error)\n            return False\n",
+        "            self.failed(what, error)\n            return 0\n",
         "            self.failed(what, error)\n            raise\n",
         f"{PAYMENTS}::test_one_that_cannot_be_ended_stops_nobody_behind_it",
         f"{REFUNDS}::test_a_refund_that_never_will_be_given_is_shown_and_stops_nobody",

@@ -298,4 +298,11 @@ OPERATED: list[Mutant] = [
     ),
 ]
 
-MUTANTS: list[Mutant] = [*TOLD, *WHERE, *OPERATED]
+MUTANTS: list[Mutant] = [*TOLD, *WHERE, *OPERATED    In("notifier/reading.py")(
+        Kind.BOUND,
+        "only so many names of seats are kept",
+        "(len(self._names) > EVENTS_MAX or kept > NAMES_MAX)",
+        "len(self._names) > EVENTS_MAX",
+        "tests/notifier/test_reading.py::test_names_are_kept_of_the_last_events_within_bounds",
+    ),
+]
