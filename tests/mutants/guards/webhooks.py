@@ -34,6 +34,7 @@ lane = In("notifier/lane.py")
 notes = In("notifier/notes.py")
 relay = In("notifier/relay.py")
 outgoing = In("notifier/outgoing.py")
+reading = In("notifier/reading.py")
 backoff = In("notifier/backoff.py")
 
 TOLD: list[Mutant] = [
@@ -296,9 +297,7 @@ OPERATED: list[Mutant] = [
         "   WHERE next_at <",
         f"{TRIM}::test_dead_letters_go_when_they_are_old_and_what_waits_stays",
     ),
-]
-
-MUTANTS: list[Mutant] = [*TOLD, *WHERE, *OPERATED    In("notifier/reading.py")(
+    reading(
         Kind.BOUND,
         "only so many names of seats are kept",
         "(len(self._names) > EVENTS_MAX or kept > NAMES_MAX)",
@@ -306,3 +305,5 @@ MUTANTS: list[Mutant] = [*TOLD, *WHERE, *OPERATED    In("notifier/reading.py")(
         "tests/notifier/test_reading.py::test_names_are_kept_of_the_last_events_within_bounds",
     ),
 ]
+
+MUTANTS: list[Mutant] = [*TOLD, *WHERE, *OPERATED]
