@@ -1,6 +1,6 @@
 """What lanes read, together: whoever asks in the same moment shares one round trip to Postgres.
 
-Names of seats are read once for each event and kept, at most `EVENTS_MAX` of them.
+Names of seats are read once for each event and kept: of at most `EVENTS_MAX` events, and about `NAMES_MAX`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from store.subscribers import lanes
 Conn = psycopg.AsyncConnection[Any]
 
 EVENTS_MAX: Final = 256
+NAMES_MAX: Final = 2_000_000
+"""In all, unless one event alone has more: some 150 MB."""
 TOGETHER_MAX: Final = 64
 
 
@@ -61,7 +63,13 @@ class Reading:
                 row = await cursor.fetchone()
             assert row is not None, "what is told is of an event, and an event has a venue"
             self._names[event_id] = (row[0], await asyncio.to_thread(names_of, row[1]))
-            if len(self._names) > EVENTS_MAX:
-                self._names.popitem(last=False)
+            self._forget()
         self._names.move_to_end(event_id)
         return self._names[event_id]
+
+    def _forget(self) -> None:
+        """Those that were asked for longest ago, where too many are kept."""
+        kept = sum([len(names.seats) for _, names in self._names.values()])
+        while len(self._names) > 1 and (len(self._names) > EVENTS_MAX or kept > NAMES_MAX):
+            _, (_, names) = self._names.popitem(last=False)
+            kept -= len(names.seats)

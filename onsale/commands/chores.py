@@ -28,7 +28,12 @@ from store.errors import BadRequest, NotFound
 from store.payments import stuck
 from store.payments.stuck import StuckRefund
 
-app = typer.Typer(invoke_without_command=True, help="What is done beside the sale: list it, run one now.")
+app = typer.Typer(
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="What is done beside the sale: list it, run one now.",
+)
 
 
 @app.callback()

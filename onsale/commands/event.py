@@ -27,6 +27,8 @@ from store.words import Arrival, EventState
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
     help=(
         "Events: create, set, open, pause, resume, close, show, waiting, list; prices; "
         "their seats: block, unblock, release-hold, sell, return, recategorise; "

@@ -36,6 +36,7 @@ from store.tickets.revoked import Revoked
 FILE_BYTES_MAX = 64 * 1024 * 1024
 """Of an export: far above what the largest event has."""
 TOKENS_MAX = 100_000
+KEY_NAME = "ticket-key"
 
 DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", help="Where this onsale keeps its data and keys.")
@@ -82,9 +83,8 @@ def export(
     if out is None:
         print_json(found)
         return
-    fresh = out.with_name(f".{out.name}.{os.getpid()}")
-    fresh.write_bytes(msgspec.json.encode(found))
-    fresh.replace(out)
+    with told_plainly(False):
+        _write(out, msgspec.json.encode(found))
     print_plainly(f"{out}: {len(published)} keys, {len(found.revoked)} revoked tickets and orders of {slug}.")
 
 
@@ -136,11 +136,10 @@ def _own_keys(data_dir: Path | None) -> TicketKeys:
     secret = os.environ.get("ONSALE_TICKET_KEY")
     if not secret:
         home = DataDir(data_dir or default_data_dir())
-        if not home.path.exists():
+        if not home.has_secret(KEY_NAME):  # one made here and now would have signed no ticket there is
             story = "There is no ticket key: set ONSALE_TICKET_KEY, start onsale here once (./run up)"
             raise CannotCheck(f"{story}, or give what `ticket keys` wrote elsewhere with --keys.")
-        home.prepare()
-        secret = home.secret("ticket-key")
+        secret = home.secret(KEY_NAME)
     try:
         return TicketKeys(secret)
     except TicketKeysNotValid as error:
@@ -160,12 +159,24 @@ def _read(path: Path, option: str) -> Exported:
         raise CannotCheck(f"{story} Write it again.") from None
 
 
+def _write(path: Path, content: bytes) -> None:
+    """Whole or not at all; raises `CannotCheck` where nothing can be written."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fresh.write_bytes(content)
+        fresh.replace(path)
+    except OSError as error:
+        raise CannotCheck(f"--out: {path} cannot be written ({error.strerror}).") from None
+
+
 def _tokens(given: str) -> list[str]:
     """A token as it is, or those of a file, one a line."""
     if given == "-":
         lines = sys.stdin.read().splitlines()
     elif len(given) < 200 and Path(given).is_file():
         lines = Path(given).read_text(errors="replace").splitlines()
+    elif "." in given or "/" in given:  # no token has any
+        raise CannotCheck(f"There is no file {given!r}, and it is no token. Give one or the other.")
     else:
         return [given]
     found = [line for line in lines if line.strip()]

@@ -14,7 +14,10 @@ from store import audit, tours
 from store.stream.wake import wake
 
 app = typer.Typer(
-    no_args_is_help=True, help="Tours, whose dates share a limit per buyer: create, add, show, list."
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Tours, whose dates share a limit per buyer: create, add, show, list.",
 )
 
 TourArgument = Annotated[str, typer.Argument(help="The tour's name in addresses, such as summer-2030.")]

@@ -23,7 +23,12 @@ from store.venues.pretix import Standing, read_pretix
 from store.venues.reading import Terms, amount_minor, amount_shown, read_bytes
 from store.venues.rows import SLUG_LENGTH_MAX, list_venues, save_venue
 
-app = typer.Typer(no_args_is_help=True, help="Seating plans: import, make, list.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Seating plans: import, make, list.",
+)
 _notes = Console(stderr=True)
 NOTHING_SAVED = "Nothing was saved. "
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from onsale.commands.event_seats import DataDirOption, JsonOption, WhoOption, WhyOption, name_of
 from onsale.commands.plainly import print_json, print_plainly, told_plainly, with_engines
 from store import audit
+from store.outbox import Told
 from store.subscribers import edit, show
 from store.subscribers.addresses import private_allowed
 from store.subscribers.show import Attempt, Shown, Subscriber
@@ -23,6 +24,8 @@ LOOK_SECONDS = 0.1
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
     help="Webhooks: add, list, show, rotate, disable, enable, replay, test, remove.",
 )
 NumberArgument = Annotated[
@@ -36,7 +39,7 @@ def add(
     why: WhyOption,
     event: Annotated[str | None, typer.Option(help="Of this event alone. Default: of all.")] = None,
     kind: Annotated[
-        list[str] | None, typer.Option(help="Such as order.paid; may be repeated. Default: every kind.")
+        list[str] | None, typer.Option(help=f"{', '.join(Told)}; may be repeated. Default: every kind.")
     ] = None,
     from_start: Annotated[bool, typer.Option(help="Also what is in the outbox already.")] = False,
     who: WhoOption = None,
@@ -163,7 +166,8 @@ def send_test(
     if as_json:
         print_json({"message": message, "attempt": attempt})
     elif attempt is None:
-        print_plainly(f"No relay has sent {message} within {ANSWER_SECONDS_MAX:g} s: is one running?")
+        story = f"No relay has sent {message} within {ANSWER_SECONDS_MAX:g} s."
+        print_plainly(f"{story} ./run up starts one; ./run chores says how it stands.")
     else:
         print_plainly(f"{message}: {_became(attempt)}")
     raise typer.Exit(0 if attempt is not None and attempt.outcome == "delivered" else 1)

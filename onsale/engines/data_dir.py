@@ -141,6 +141,10 @@ class DataDir:
             write_private(path, secrets.token_urlsafe(32))
         return path.read_text().strip()
 
+    def has_secret(self, name: str) -> bool:
+        """Whether it was made already."""
+        return (self.path / name).exists()
+
     @contextlib.contextmanager
     def as_guest(self) -> Iterator[None]:
         """While inside, an owner that is only passing by keeps its engines up for us."""

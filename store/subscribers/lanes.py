@@ -45,7 +45,7 @@ ON CONFLICT DO NOTHING
 CLAIM: Final = f"""
 -- Lanes of active subscribers on which something waits and nobody is, the longest waiting first, of each
 -- subscriber as many as it has room for. Locks them; those that another relay locks are its own. One look
--- into `outbox_order` for each lane: as EXISTS it could become a join that reads the whole outbox.
+-- into the outbox's key for each lane: as EXISTS it could become a join that reads the whole outbox.
 WITH due AS (
   SELECT p.subscriber_id, p.event_id, p.next_at,
          row_number() OVER (PARTITION BY p.subscriber_id ORDER BY p.next_at) AS place

@@ -118,12 +118,29 @@ def test_a_data_directorys_own_key_is_used_where_none_is_given(run, monkeypatch,
     assert "ONSALE_TICKET_KEY" in err
     home = DataDir(tmp_path / "data")
     home.prepare()
+    for command in (("keys",), ("check", token())):
+        code, _, err = run(*command)
+        assert (code, "There is no ticket key" in err) == (1, True)
+    assert not home.has_secret("ticket-key"), "one made now would have signed no ticket there is"
     own = TicketKeys(home.secret("ticket-key"))
     published = json.loads(run("keys")[1])["keys"]
     assert [key["kid"] for key in published] == [key.kid for key in own.published]
     mine = own.sign(Ticket("gig", 1, Item(SEAT, 1)))
     assert KnownKeys(own.public).read(mine).order == 1
     assert run("check", mine)[0] == 0
+
+
+@pytest.mark.parametrize("given", ["door.txt", "/no/such/file"])
+def test_a_file_that_is_not_there_is_told_as_that(run, given):
+    code, _, err = run("check", given)
+    assert (code, err) == (1, f"There is no file {given!r}, and it is no token. Give one or the other.\n")
+
+
+def test_an_export_that_cannot_be_written_is_told(run, exported, engine_urls, monkeypatch, tmp_path):
+    monkeypatch.setenv("DATABASE_URL", engine_urls.database_url)
+    monkeypatch.setenv("ONSALE_TICKET_KEY", KEY)
+    code, _, err = run("export", "gig", "--out", tmp_path / "no" / "gig.json")
+    assert (code, "cannot be written" in err) == (1, True)
 
 
 @pytest.mark.parametrize("option", ["--keys", "--revoked"])

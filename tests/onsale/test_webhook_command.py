@@ -94,7 +94,7 @@ def test_a_test_that_no_relay_sends_says_so(run, monkeypatch):
     monkeypatch.setattr(webhook, "ANSWER_SECONDS_MAX", 0.0)
     run("add", URL, *SAID)
     code, out, _ = run("test", "1")
-    assert (code, "is one running?" in out) == (1, True)
+    assert (code, "./run up starts one" in out) == (1, True)
 
 
 def test_what_cannot_be_is_one_line_and_exit_code_one(run):

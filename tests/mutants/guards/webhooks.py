@@ -34,6 +34,7 @@ lane = In("notifier/lane.py")
 notes = In("notifier/notes.py")
 relay = In("notifier/relay.py")
 outgoing = In("notifier/outgoing.py")
+reading = In("notifier/reading.py")
 backoff = In("notifier/backoff.py")
 
 TOLD: list[Mutant] = [
@@ -295,6 +296,13 @@ OPERATED: list[Mutant] = [
         "   WHERE state = 'dead' AND next_at <",
         "   WHERE next_at <",
         f"{TRIM}::test_dead_letters_go_when_they_are_old_and_what_waits_stays",
+    ),
+    reading(
+        Kind.BOUND,
+        "only so many names of seats are kept",
+        "(len(self._names) > EVENTS_MAX or kept > NAMES_MAX)",
+        "len(self._names) > EVENTS_MAX",
+        "tests/notifier/test_reading.py::test_names_are_kept_of_the_last_events_within_bounds",
     ),
 ]
 
