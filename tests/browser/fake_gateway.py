@@ -74,6 +74,8 @@ class FakeGateway:
     seats_per_buyer_max: int = 8
     payment: str = "none"
     late_payment: str = "refund"
+    terms: dict[str, Any] = field(default_factory=dict)
+    """Whatever else the event says: starts_at, called_off, figures_on_page."""
     demo: bool = True
     deciding: bool = True
     """Off: requests are accepted and wait for `decide_waiting`."""
@@ -224,6 +226,7 @@ class FakeGateway:
             "plan": plans.fingerprint(plans.encode(self.plan)),
             "payment": self.payment,
             "late_payment": self.late_payment,
+            **self.terms,
         }
         return {"type": "welcome", "event": event, "buyer": buyer.name}
 
