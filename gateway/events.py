@@ -103,6 +103,7 @@ class EventRuntime:
         running = (self.intake, self.reask, self._follower, self.holders, self.waiters)
         for work in (*(one.run() for one in running), self._keep_row()):
             self._begin(work)
+        self._begin(self.figures.tell(self._told_figures))
         try:
             await asyncio.wait_for(self._ready.wait(), SUBSCRIBE_SECONDS_MAX)
         except TimeoutError:
@@ -118,6 +119,9 @@ class EventRuntime:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def _told_figures(self) -> set[Client]:
+        return self.clients if self.row.figures_on_page else set()
 
     @property
     def in_use(self) -> bool:
@@ -268,11 +272,12 @@ class EventRuntime:
             return
         if moved:
             await broadcast(self.clients, PLAN_CHANGED)
-        before, self.row = self.row.state, row
-        if row.state is not before:
+        before, self.row = self.row, row
+        if row.state is not before.state:
             self._set_state(row.state)
-            frame = msgspec.json.encode({"type": "event", "state": row.state})
-            await broadcast(self.clients, frame)
+        if (row.state, row.called_off) != (before.state, before.called_off):
+            news = {"type": "event", "state": row.state, "called_off": _called_off(row)}
+            await broadcast(self.clients, msgspec.json.encode(news))
 
     def _take_plan(self, text: bytes, sha256: str, moves: list[PlanMove]) -> None:
         """What may change of it are the categories of its seats and areas."""
@@ -305,7 +310,7 @@ def public(row: EventRow) -> dict[str, object]:
         "hold_ttl_seconds": row.hold_ttl_seconds,
         "seats_per_buyer_max": row.seats_per_buyer_max,
         "fast_gate": row.fast_gate,
-        "opens_at": row.opens_at and row.opens_at // 1000,
+        "opens_at": _ms(row.opens_at),
         "extensions_max": row.extensions_max,
         "extension_seconds": row.extension_seconds,
         "offer_ttl_seconds": row.offer_ttl_seconds,
@@ -315,7 +320,23 @@ def public(row: EventRow) -> dict[str, object]:
         "plan": row.plan_sha256,
         "payment": row.payment,
         "late_payment": row.late_payment,
+        "venue": row.venue,
+        "starts_at": _ms(row.starts_at),
+        "called_off": _called_off(row),
+        "figures_on_page": row.figures_on_page,
     }
+
+
+def _ms(moment: int | None) -> int | None:
+    return None if moment is None else moment // 1000
+
+
+def _called_off(row: EventRow) -> dict[str, object] | None:
+    if row.called_off is None:
+        return None
+    to = row.called_off.to
+    where = to and {"slug": to.slug, "name": to.name, "venue": to.venue, "starts_at": _ms(to.starts_at)}
+    return {"at": _ms(row.called_off.at), "to": where}
 
 
 class Parts(msgspec.Struct):

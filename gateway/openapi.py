@@ -66,8 +66,24 @@ class PublicTour(Struct):
     seats_per_buyer_max: int
 
 
+class PublicElsewhere(Struct):
+    """Where the orders of an event that was moved go; `starts_at` is the new date (ms)."""
+
+    slug: str
+    name: str
+    venue: str
+    starts_at: int | None
+
+
+class PublicCalledOff(Struct):
+    """An event that does not take place: where `to` is null it is canceled, and what was paid goes back."""
+
+    at: int
+    to: PublicElsewhere | None
+
+
 class PublicEvent(Struct):
-    """An event as buyers see it; `opens_at` in milliseconds."""
+    """An event as buyers see it; times in milliseconds. `starts_at`: when it takes place."""
 
     slug: str
     name: str
@@ -86,6 +102,10 @@ class PublicEvent(Struct):
     """SHA-256 of the plan, as in its ETag."""
     payment: Literal["none", "required"]
     late_payment: Literal["refund", "reacquire"]
+    venue: str
+    starts_at: int | None
+    called_off: PublicCalledOff | None
+    figures_on_page: bool
 
 
 class PublicEvents(Struct):

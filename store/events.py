@@ -22,7 +22,7 @@ from psycopg.types.json import Jsonb
 from store.errors import Conflicted, NotFound, Unavailable
 from store.lost_time import INSERT_FACT, LOCK_CURSOR, give_pause_back
 from store.plan import Plan
-from store.terms import DECIDED_BY, TERMS, Terms, check, check_limits, check_terms, terms_in
+from store.terms import DECIDED_BY, TERMS, Terms, check, check_limits, check_moment, check_terms, terms_in
 from store.venues.rows import load_plan
 from store.words import EventId, EventState, FactKind, Micros, Policy, TourLimit
 
@@ -31,8 +31,6 @@ Conn = psycopg.Connection[Any]
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 SLUG_RULE = "1 to 64 of a-z, 0-9 and -, not beginning or ending with -"
 NAME_LENGTH_MAX = 200
-OPENS_AT_YEARS = range(2000, 2200)
-"""A time that Postgres can keep is not yet one that Python can read again."""
 LOCK_WAIT_SECONDS_MAX = 5
 OPENING_LOCKED_US = 10_000
 """When to look again at an event that is due while an operator changes it."""
@@ -132,9 +130,8 @@ def create_event(
         "name",
         f"1 to {NAME_LENGTH_MAX} printable characters",
     )
-    check(opens_at is None or opens_at.tzinfo is not None, "opens_at", "a time with its offset from UTC")
-    years = f"in the years {OPENS_AT_YEARS[0]} to {OPENS_AT_YEARS[-1]}"
-    check(opens_at is None or opens_at.year in OPENS_AT_YEARS, "opens_at", years)
+    if opens_at is not None:
+        check_moment("opens_at", opens_at)
     check_terms(terms)
     values = {"slug": slug, "name": name.strip(), "venue": venue_id, "opens_at": opens_at}
     all_terms = Terms(**terms)

@@ -49,8 +49,24 @@ class TourRow(Struct, frozen=True):
     """Across all its dates."""
 
 
+class ElsewhereRow(Struct, frozen=True):
+    """The event that the orders of one that was moved go to, as buyers see it; times in microseconds."""
+
+    slug: str
+    name: str
+    venue: str
+    starts_at: Micros | None
+
+
+class CalledOffRow(Struct, frozen=True):
+    """That an event does not take place: `to` is where its orders go, None: it is canceled."""
+
+    at: Micros
+    to: ElsewhereRow | None
+
+
 class EventRow(Struct, frozen=True):
-    """An event as gateways need it; `opens_at` in microseconds."""
+    """An event as gateways need it; times in microseconds."""
 
     id: int
     slug: str
@@ -73,6 +89,11 @@ class EventRow(Struct, frozen=True):
     payment: str = "none"
     """How a hold becomes an order; this and the next as in `store.terms.Terms`."""
     late_payment: str = "refund"
+    figures_on_page: bool = False
+    starts_at: Micros | None = None
+    """When it takes place, where the organiser said so."""
+    venue: str = ""
+    called_off: CalledOffRow | None = None
 
 
 class Decided(Struct, frozen=True):
@@ -185,15 +206,22 @@ PLAN_THAT_COUNTS = """
 """
 
 _EVENT = f"""
-SELECT event.id, event.slug, event.name, venue_id, state, hold_ttl_seconds, event.seats_per_buyer_max,
-       fast_gate, (extract(epoch FROM opens_at) * 1000000)::bigint, extensions_max, extension_seconds,
-       offer_ttl_seconds, limits,
+SELECT event.id, event.slug, event.name, event.venue_id, event.state, event.hold_ttl_seconds,
+       event.seats_per_buyer_max, event.fast_gate, (extract(epoch FROM event.opens_at) * 1000000)::bigint,
+       event.extensions_max, event.extension_seconds, event.offer_ttl_seconds, event.limits,
        tour.slug, tour.name, tour.seats_per_buyer_max,
        fee_minor, fee_basis_points, tax_basis_points, tax_included,
-       encode(coalesce(event_plan.plan_sha256, venue.plan_sha256), 'hex'), payment, late_payment
+       encode(coalesce(event_plan.plan_sha256, venue.plan_sha256), 'hex'), event.payment,
+       event.late_payment,
+       event.figures_on_page, (extract(epoch FROM event.starts_at) * 1000000)::bigint, venue.name,
+       (extract(epoch FROM begun_at) * 1000000)::bigint, target.slug, target.name, target_venue.name,
+       (extract(epoch FROM target.starts_at) * 1000000)::bigint
   FROM event JOIN venue ON venue.id = event.venue_id
   LEFT JOIN tour ON tour.id = event.tour_id
   LEFT JOIN event_price ON event_price.event_id = event.id
+  LEFT JOIN called_off ON called_off.event_id = event.id
+  LEFT JOIN event AS target ON target.id = called_off.to_event_id
+  LEFT JOIN venue AS target_venue ON target_venue.id = target.venue_id
   {PLAN_THAT_COUNTS}
 """
 READ_EVENT = _EVENT + " WHERE event.slug = %s"
@@ -294,12 +322,22 @@ async def events(connection: Conn) -> list[EventRow]:
 
 
 def _event(row: tuple[Any, ...]) -> EventRow:
-    number, slug, name, venue_id, state, *rest = row
-    *rest, sha256, payment, late_payment = rest
+    number, slug, name, venue_id, state, *rest = row[:-5]
+    *rest, sha256, payment, late_payment, on_page, starts_at, venue = rest
     tour = None if rest[-7] is None else TourRow(*rest[-7:-4])
     terms = PriceTerms() if rest[-1] is None else PriceTerms(*rest[-4:])
-    rest = [*rest[:-7], tour, terms, sha256, payment, late_payment]
+    off = _called_off(*row[-5:])
+    rest = [*rest[:-7], tour, terms, sha256, payment, late_payment, on_page, starts_at, venue, off]
     return EventRow(number, slug, name, venue_id, EventState(state), *rest)
+
+
+def _called_off(
+    at: int | None, slug: str | None, name: str, venue: str, starts_at: int | None
+) -> CalledOffRow | None:
+    if at is None:
+        return None
+    when = None if starts_at is None else Micros(starts_at)
+    return CalledOffRow(Micros(at), None if slug is None else ElsewhereRow(slug, name, venue, when))
 
 
 async def plan_text(connection: Conn, event_id: int) -> tuple[bytes, str]:

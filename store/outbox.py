@@ -51,7 +51,7 @@ class Told(StrEnum):
     currency, amount_minor, fee_minor, tax_minor, lines}."""
     ORDER_CHANGED = "order.changed"
     """Some of an order was taken back. {order, buyer, kind, seats, areas}: what it has no longer;
-    `refund_minor`: what its buyer gets back."""
+    `refund_minor`: what its buyer gets back, and where that is something `lines` (what for) and `reason`."""
     ORDER_REFUNDED = "order.refunded"
     """All of it was: the same."""
     PAYMENT_LATE = "payment.late"

@@ -324,7 +324,9 @@ def give_back(
     what: dict[str, Any] = {"seats": taken.seats, "areas": dict(taken.areas), "whole": whole}
     owed = refunds.owe_for_order(conn, event_id, order.hold_id, reason, **what)
     tells: dict[str, object] = {"order": str(order.hold_id), "buyer": order.buyer, "kind": order.kind}
-    tells |= {"seats": taken.seats, "areas": taken.areas, "refund_minor": owed}
+    tells |= {"seats": taken.seats, "areas": taken.areas, "refund_minor": owed.amount_minor}
+    if owed.amount_minor:
+        tells |= {"lines": owed.lines, "reason": reason}
     became = Told.ORDER_REFUNDED if whole else Told.ORDER_CHANGED
     outbox.write(conn, event_id, became, tells | dict(told or {}))
     return HoldState.REFUNDED if whole else HoldState.PAID

@@ -8,6 +8,7 @@ API and `Event` follow from these.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -21,6 +22,8 @@ HOLD_TTL_SECONDS_MAX = 86_400
 SEATS_PER_BUYER_MAX = 1_000
 EXTENSIONS_MAX = 20
 EXTENSION_SECONDS_MAX = 3_600
+MOMENT_YEARS = range(2000, 2200)
+"""A time that Postgres can keep is not yet one that Python can read again."""
 
 # Told in the API's description and checked by `check_terms`, so that everybody gets the same refusal.
 _Ttl = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": HOLD_TTL_SECONDS_MAX})]
@@ -49,6 +52,10 @@ class Terms(Struct, frozen=True, kw_only=True):
     """Buyers may return what they bought, for their money (`store.tickets.returns`)."""
     transfers_allowed: bool = False
     """Who has a ticket may give it to somebody else (`store.tickets.transfers`)."""
+    starts_at: datetime | None = None
+    """When it takes place."""
+    figures_on_page: bool = False
+    """Its page says how much is sold, and when somebody booked last (`store.figures`)."""
 
 
 TERMS: Final = Terms.__struct_fields__
@@ -90,6 +97,14 @@ def check_terms(given: Mapping[str, Any]) -> None:
             check(least <= value <= most, name, f"{least} to {most}")
         if name in CHOICES:
             check(value in CHOICES[name], name, " or ".join(CHOICES[name]))
+        if isinstance(value, datetime):
+            check_moment(name, value)
+
+
+def check_moment(name: str, when: datetime) -> None:
+    """Raises `BadRequest` (invalid_event) for a time without its offset, or out of bounds."""
+    check(when.tzinfo is not None, name, "a time with its offset from UTC")
+    check(when.year in MOMENT_YEARS, name, f"in the years {MOMENT_YEARS[0]} to {MOMENT_YEARS[-1]}")
 
 
 def check_limits(limits: Mapping[str, int], seats_per_buyer_max: int, categories: Sequence[str]) -> None:

@@ -6,10 +6,12 @@ how far it is. Errors are problem+json with the codes of `store.calling_off`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from functools import partial
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from msgspec import Struct
 
 from gateway.operators.access import (
@@ -47,9 +49,19 @@ router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depe
 
 
 @router.get("/events/{event}/figures")
-async def show_figures(request: Request, event: str) -> Response:
-    """What the sale has come to, with its age; counted from the outbox and the ledger."""
-    return answer(await in_database(request, lambda conn: figures.read(conn, event)))
+async def show_figures(
+    request: Request, event: str, if_none_match: Annotated[str | None, Header()] = None
+) -> Response:
+    """What the sale has come to, with its age; counted from the outbox and the ledger.
+
+    304 where its reader has just that: the same figures, of the same age.
+    """
+    shown = answer(await in_database(request, lambda conn: figures.read(conn, event)))
+    etag = f'"{hashlib.sha256(shown.body).hexdigest()[:32]}"'
+    if if_none_match == etag:
+        return Response(status_code=304, headers={"ETag": etag, "Cache-Control": "no-store"})
+    shown.headers["ETag"] = etag
+    return shown
 
 
 @router.get("/events/{event}/settlement")

@@ -1,5 +1,5 @@
-"""The pages a buyer sees: one per event, a list of events, an order's tickets, and the files they need; where
-buyers pay by Stripe, also the page that carries Stripe's form.
+"""The pages: one per event, a list of events, an order's tickets, figures for operators, and the files they
+need; where buyers pay by Stripe, also the page that carries Stripe's form.
 
 Promises: nothing inline runs and nothing comes from another host (the content security policy says so to the
 browser), but Stripe on the page where it is paid, which is there only with Stripe; what a page needs to know
@@ -77,6 +77,7 @@ _version = _fingerprint(_files)
 _event_page = Template((_HERE / "event.html").read_text(encoding="utf-8"))
 _tickets_page = Template((_HERE / "tickets.html").read_text(encoding="utf-8"))
 _pay_page = Template((_HERE / "pay.html").read_text(encoding="utf-8"))
+_operator_page = Template((_HERE / "operator.html").read_text(encoding="utf-8"))
 _index_page = Template((_HERE / "index.html").read_text(encoding="utf-8"))
 
 EventInPath = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
@@ -91,7 +92,7 @@ def _page(template: Template, request: Request, title: str, **facts: object) -> 
     modules = "\n".join(
         f'  <link rel="modulepreload" href="/static/{_version}/{name}">'
         for name in _files
-        if name.endswith((".js", ".mjs")) and not name.startswith(("index", "tickets/", "pay/"))
+        if name.endswith((".js", ".mjs")) and not name.startswith(("index", "tickets/", "pay/", "operator/"))
     )
     html = template.substitute(
         title=escape(title), static=f"/static/{_version}", bootstrap=bootstrap, modules=modules
@@ -155,6 +156,12 @@ async def tickets_page(
 ) -> HTMLResponse:
     """A buyer's tickets of an order; `claim`: a ticket that somebody gives."""
     return _page(_tickets_page, request, "Tickets", event=event, order=order)
+
+
+@router.get("/operator/events/{event}", include_in_schema=False)
+async def operator_page(request: Request, event: EventInPath) -> HTMLResponse:
+    """What an event's sale has come to, for operators: the page asks for their key."""
+    return _page(_operator_page, request, f"{event} · figures", event=event)
 
 
 @router.get("/static/{version}/{name:path}", include_in_schema=False)

@@ -47,6 +47,12 @@ ReturnsOption = Annotated[
 TransfersOption = Annotated[
     bool | None, typer.Option("--transfers/--no-transfers", help="Who has a ticket may give it away.")
 ]
+StartsAtOption = Annotated[
+    str | None, typer.Option(help="When it takes place, such as 2030-05-01T20:00+02:00; buyers read it.")
+]
+FiguresOption = Annotated[
+    bool | None, typer.Option("--figures/--no-figures", help="Its page says how much is sold.")
+]
 
 LIMIT_DIGITS_MAX = 9
 
@@ -100,13 +106,15 @@ def create(
     ] = LatePayment.refund,
     returns: ReturnsOption = False,
     transfers: TransfersOption = False,
+    starts_at: StartsAtOption = None,
+    figures: FiguresOption = False,
     open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put a venue's plan on sale; a draft until it is opened, by you or at the time you give."""
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
-        when, limits = _instant(opens_at), _limits(limit or [])
+        when, limits = _instant(opens_at, "--opens-at"), _limits(limit or [])
         with conn.transaction():
             venue_id, plan = events.find_venue(conn, venue)
             events.create_event(
@@ -127,6 +135,8 @@ def create(
                 late_payment=late_payment.value,
                 returns_allowed=bool(returns),
                 transfers_allowed=bool(transfers),
+                starts_at=_instant(starts_at, "--starts-at"),
+                figures_on_page=bool(figures),
             )
             if open_now:
                 events.set_state(conn, slug, EventState.OPEN)
@@ -182,6 +192,8 @@ def set_policy(
     ] = None,
     returns: ReturnsOption = None,
     transfers: TransfersOption = None,
+    starts_at: StartsAtOption = None,
+    figures: FiguresOption = None,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -200,6 +212,8 @@ def set_policy(
             late_payment=None if late_payment is None else late_payment.value,
             returns_allowed=returns,
             transfers_allowed=transfers,
+            starts_at=_instant(starts_at, "--starts-at"),
+            figures_on_page=figures,
         )
         wake(urls.redis_url, slug)
         _say(event, as_json, view.terms(event))
@@ -264,7 +278,7 @@ def _limits(written: list[str]) -> dict[str, int]:
     return limits
 
 
-def _instant(written: str | None) -> datetime | None:
+def _instant(written: str | None, option: str) -> datetime | None:
     if written is None:
         return None
     try:
@@ -274,7 +288,7 @@ def _instant(written: str | None) -> datetime | None:
     if when is None or when.tzinfo is None:
         raise BadRequest(
             "invalid_event",
-            "--opens-at must be a time with its offset from UTC, such as 2030-05-01T10:00+02:00, "
+            f"{option} must be a time with its offset from UTC, such as 2030-05-01T10:00+02:00, "
             f"not {written!r}.",
         )
     return when

@@ -127,8 +127,16 @@ def terms(event: Event) -> str:
         f"Holds last {event.hold_ttl_seconds} s, {event.seats_per_buyer_max} seats a buyer, "
         f"fast gate {gate}.{_limits(event)}\n"
         f"A hold may be extended {event.extensions_max} times, by {event.extension_seconds} s each. "
-        f"What is offered to who waits is kept {event.offer_ttl_seconds} s.{_back(event)}\n{_payment(event)}"
+        f"What is offered to who waits is kept {event.offer_ttl_seconds} s.{_back(event)}\n"
+        f"{_payment(event)}{_told(event)}"
     )
+
+
+def _told(event: Event) -> str:
+    """What its page tells of it besides, if anything."""
+    told = [] if event.starts_at is None else [f"It takes place on {_moment(event.starts_at)}."]
+    told += ["Its page says how much is sold."] if event.figures_on_page else []
+    return "\n" + " ".join(told) if told else ""
 
 
 def _payment(event: Event) -> str:

@@ -9,7 +9,7 @@ Lock order: the other event, both cursors by number, the order, seats and areas 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -24,7 +24,7 @@ from store.calling_off.state import Conn
 from store.errors import Refused
 from store.hold_parts import KEPT_PLACES
 from store.payments.begin import decode_charged
-from store.payments.charges import Charge, Line
+from store.payments.charges import Charge, Line, lines_of
 from store.plan import Plan
 from store.sales import Order
 from store.words import HoldKind, HoldState
@@ -134,7 +134,7 @@ def rebook(
         back = sales.take_back(conn, event.id, event.plan, order_id, said, reason="event_moved")
         return back, None
     _move(conn, values, by, has, payment, int(made.hold))
-    left, lines = (0, ()) if payment is None else (payment.left_minor, _standing(payment.charge.lines, has))
+    left, lines = (0, ()) if payment is None else (payment.left_minor, lines_of(payment.charge.lines, *has))
     moved = {"moved_to": {"event": to.slug, "order": made.hold}, "moved_minor": left, "lines": lines}
     return sales.take_back(conn, event.id, event.plan, order_id, said, told=moved), made
 
@@ -165,7 +165,7 @@ def _sell(
         kind = HoldKind.COMPLIMENTARY if payment is None else HoldKind.BOX_OFFICE
     told: dict[str, object] = {"moved_from": {"event": event.slug, "order": str(order_id)}}
     if payment is not None and charge is not None:
-        lines = _standing(charge.lines, there)
+        lines = lines_of(charge.lines, *there)
         told |= {"payment": payment.id, "currency": charge.currency, "amount_minor": payment.left_minor}
         told["fee_minor"] = sum([line.count * line.fee_minor for line in lines])
         told["tax_minor"] = sum([line.count * line.tax_minor for line in lines])
@@ -174,16 +174,6 @@ def _sell(
     reference = f"{event.id}:{order_id}"
     asked = (what["seats"], what["areas"], buyer, kind, said)
     return sales.sell(conn, to.id, to.plan, *asked, reference=reference, told=told)
-
-
-def _standing(lines: Sequence[Line], has: _Has) -> tuple[Line, ...]:
-    """Lines of what the order has."""
-    seats = set(has.seats)
-    there = [
-        replace(line, count=int(line.seat in seats) if line.area is None else has.areas.get(line.area, 0))
-        for line in lines
-    ]
-    return tuple([line for line in there if line.count])
 
 
 def _move(

@@ -11,7 +11,7 @@ What a row does not say and the change needs (`Known`) is looked up in what neve
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any, Final, TypeVar
 
@@ -137,8 +137,6 @@ NOTHING: Final = Figures()
 class Known(Struct, frozen=True):
     """What changes look up: it is the same whenever it is looked up."""
 
-    lines: Mapping[int, Sequence[Line]] = {}
-    """Of orders that were paid for: by order."""
     batch_times: Mapping[int, int] = {}
     """When the batch was that gave a hold; microseconds."""
 
@@ -195,7 +193,7 @@ def change_of(row: Row, known: Known, plan: Plan) -> Figures:
     if row.kind == Told.ORDER_PAID:
         return _ordered(row, _decode_order(row.body), known, plan)
     if row.kind in _TAKEN_BACK:
-        return _taken_back(row, _decode_order(row.body), known)
+        return _taken_back(row, _decode_order(row.body))
     if row.kind == Told.PAYMENT_REFUND_DUE:
         return Figures(refunds=Refunds(owed_minor=_decode_money(row.body).amount_minor))
     if row.kind == Told.PAYMENT_REFUNDED:
@@ -215,19 +213,10 @@ def change_of_ledger(rows: Iterable[tuple[str, str, bool, int]]) -> Figures:
     return Figures(holds=Holds(given, offered, moved, released, expired))
 
 
-def needed(rows: Sequence[Row]) -> tuple[set[int], set[int]]:
-    """What must be known of these rows: lines of which orders, times of which batches."""
-    orders, batches = set(), set()
-    for row in rows:
-        if row.kind in _TAKEN_BACK:
-            body = _decode_order(row.body)
-            if (body.refund_minor or body.moved_minor) and not body.lines:
-                orders.add(int(body.order))
-        elif row.kind == Told.ORDER_PAID:
-            order = int(_decode_order(row.body).order)
-            if order < OPERATORS_HOLDS:
-                batches.add(order >> 16)
-    return orders, batches
+def batches_of(rows: Iterable[Row]) -> set[int]:
+    """The batches whose times must be known of these rows."""
+    orders = [int(_decode_order(row.body).order) for row in rows if row.kind == Told.ORDER_PAID]
+    return {order >> 16 for order in orders if order < OPERATORS_HOLDS}
 
 
 def _ordered(row: Row, body: _Order, known: Known, plan: Plan) -> Figures:
@@ -250,24 +239,23 @@ def _ordered(row: Row, body: _Order, known: Known, plan: Plan) -> Figures:
     )
 
 
-def _taken_back(row: Row, body: _Order, known: Known) -> Figures:
-    lines = body.lines or known.lines.get(int(body.order), ())
+def _taken_back(row: Row, body: _Order) -> Figures:
     return Figures(
         sold=-body.places,
         orders=Orders(taken_back=int(row.kind == Told.ORDER_REFUNDED)),
         refunds=Refunds(owed_minor=body.refund_minor),
         revenue=_merged(
-            {no: Revenue(refunded_minor=part) for no, part in _parts(body, lines, body.refund_minor)},
-            {no: Revenue(moved_minor=part) for no, part in _parts(body, lines, body.moved_minor)},
+            {no: Revenue(refunded_minor=part) for no, part in _parts(body, body.refund_minor)},
+            {no: Revenue(moved_minor=part) for no, part in _parts(body, body.moved_minor)},
         ),
     )
 
 
-def _parts(body: _Order, lines: Sequence[Line], amount_minor: int) -> list[tuple[int, int]]:
+def _parts(body: _Order, amount_minor: int) -> list[tuple[int, int]]:
     """(category, how much of this amount) by what the seats and places that were taken back had cost."""
     seats, areas, left = set(body.seats), dict(body.areas), amount_minor
     costs: Counter[int] = Counter()
-    for line in lines:
+    for line in body.lines:
         count = int(line.seat in seats) if line.area is None else areas.get(line.area, 0)
         costs[line.category] += count * line.total_minor
     parts = []

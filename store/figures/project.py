@@ -3,8 +3,10 @@
 Promises:
 - each row counts once: figures and positions are one row, written only from the positions that were read.
   Of two projectors at once one wins a step and the other counts on from there;
-- no row is missed: the outbox is read as `store.outbox` says, the ledger batch by batch, without gaps;
-- killed anywhere, it goes on from what is written. `rebuild` counts from the first row and gives the same.
+- no row is missed: the outbox's numbers and the ledger's batches have no gaps, and who finds one says so
+  (`Forgotten`) instead of counting on;
+- killed anywhere, it goes on from what is written. `rebuild` counts from the first row and gives the same;
+  what was forgotten of the outbox stands for itself in `store.figures.kept`.
 
 It reads without locking and has no transaction open; nobody waits for it, and no decision depends on it.
 """
@@ -13,19 +15,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import psycopg
 
-from store import lookups, outbox
-from store import plan as plans
+from store import outbox
 from store.database import OPTIONS
-from store.errors import NotFound
-from store.figures.fold import NOTHING, Figures, Known, change_of, change_of_ledger, needed, plus, total
-from store.outbox import Row, Told
-from store.payments.charges import Line
+from store.errors import Conflicted, Unavailable
+from store.figures import kept
+from store.figures.fold import Figures, change_of_ledger, plus
+from store.figures.kept import decode
+from store.figures.rows import UNREADABLE, Plans, capacity_of, change_of_rows
+from store.outbox import Row
 from store.plan import Plan
 
 log = logging.getLogger("onsale.figures")
@@ -36,8 +38,8 @@ LEDGER_ROWS_MAX: Final = 50_000
 BATCHES_MAX: Final = 2_000
 EVENTS_MAX: Final = 500
 """Most events one look finds; there are more looks."""
-PLANS_MAX: Final = 16
-"""So many plans are kept in memory."""
+REBUILDS_MAX: Final = 10
+"""So often one begins again because rows were forgotten meanwhile."""
 LOOK_SECONDS: Final = 0.5
 AWAY_SECONDS: Final = 1.0
 
@@ -61,7 +63,11 @@ EXISTS (SELECT 1 FROM event LEFT JOIN figures ON figures.event_id = event.id
 READ: Final = "SELECT outbox_number, batch_no, figures::text FROM figures WHERE event_id = %(event)s"
 
 BEGIN: Final = """
-INSERT INTO figures (event_id, capacity, figures) VALUES (%(event)s, %(capacity)s, '{}')
+-- With what was forgotten of the outbox already, if anything was.
+INSERT INTO figures (event_id, outbox_number, capacity, figures)
+SELECT %(event)s, coalesce(kept.outbox_number, 0), %(capacity)s, coalesce(kept.figures, '{}')
+  FROM (SELECT %(event)s::int AS event_id) AS this
+  LEFT JOIN figures_kept AS kept ON kept.event_id = this.event_id
 ON CONFLICT (event_id) DO NOTHING
 """
 
@@ -72,13 +78,15 @@ UPDATE figures SET outbox_number = %(number)s, batch_no = %(batch)s, figures = %
  WHERE event_id = %(event)s AND (outbox_number, batch_no) = (%(was_number)s, %(was_batch)s)
 """
 
+LOCK: Final = "SELECT 1 FROM figures WHERE event_id = %(event)s FOR UPDATE"
+
 PUT: Final = """
--- What was counted from the first row, in the place of whatever is there.
-INSERT INTO figures (event_id, outbox_number, batch_no, capacity, figures)
-VALUES (%(event)s, %(number)s, %(batch)s, %(capacity)s, %(figures)s)
-ON CONFLICT (event_id) DO UPDATE SET outbox_number = excluded.outbox_number,
-       batch_no = excluded.batch_no, capacity = excluded.capacity, figures = excluded.figures,
-       changed_at = clock_timestamp()
+-- What was counted from the first row, in the place of what is there. The row is locked (`LOCK`) by whoever
+-- forgets rows, too, so they forget none from now on that is not in it; what was forgotten before, is.
+UPDATE figures SET outbox_number = %(number)s, batch_no = %(batch)s, capacity = %(capacity)s,
+       figures = %(figures)s, changed_at = clock_timestamp()
+ WHERE event_id = %(event)s
+   AND %(number)s >= coalesce((SELECT outbox_number FROM figures_kept WHERE event_id = %(event)s), 0)
 """
 
 NEXT_BATCHES: Final = f"""
@@ -101,27 +109,11 @@ SELECT kind, outcome, other, count(*) FROM (
  GROUP BY kind, outcome, other
 """
 
-CHARGED: Final = """
--- What these orders were paid for with: it never changes while they are this event's.
-SELECT order_id, charged -> 'lines' FROM payment
- WHERE event_id = %(event)s AND order_id = ANY (%(orders)s::bigint[])
-"""
-
-PAID_BEFORE: Final = f"""
--- The same of orders that went to another event with their payment: from the row that told of them.
-SELECT (body ->> 'order')::bigint, body -> 'lines' FROM outbox
- WHERE event_id = %(event)s AND kind = '{Told.ORDER_PAID}'
-   AND (body ->> 'order')::bigint = ANY (%(orders)s::bigint[])
-"""
-
-BATCH_TIMES: Final = """
-SELECT batch_no, (extract(epoch FROM batch_time) * 1000000)::bigint FROM ledger_batch
- WHERE event_id = %(event)s AND batch_no = ANY (%(batches)s::bigint[])
-"""
+TOLD_SO_FAR: Final = "SELECT coalesce((SELECT rows FROM outbox_count WHERE event_id = %(event)s), 0)"
 
 
-_UNREADABLE = (msgspec.MsgspecError, LookupError, AssertionError)
-"""A row that is not as it must be: its event's figures grow old, and say so; the others go on."""
+class Forgotten(Conflicted):
+    """Rows of the outbox are gone that nobody counted and nothing was kept of."""
 
 
 class _At(NamedTuple):
@@ -141,42 +133,22 @@ class _Step(NamedTuple):
     """Outbox rows and batches; 0: nothing is left for now."""
 
 
-class Plans:
-    """Plans of events, the last used ones: sections and capacities never change."""
-
-    def __init__(self) -> None:
-        self._kept: dict[int, Plan] = {}
-
-    def of(self, conn: Conn, event_id: int) -> Plan:
-        """Raises `NotFound` for no such event."""
-        plan = self._kept.pop(event_id, None)
-        if plan is None:
-            row = conn.execute(lookups.READ_PLAN, (event_id,)).fetchone()
-            if row is None:
-                raise NotFound("unknown_event", f"There is no event number {event_id}.")
-            plan = plans.decode(row[0].encode())
-        self._kept[event_id] = plan
-        while len(self._kept) > PLANS_MAX:
-            del self._kept[next(iter(self._kept))]
-        return plan
-
-
-def capacity_of(plan: Plan) -> int:
-    """Seats and places."""
-    return len(plan.seats) + sum([area.capacity for area in plan.areas])
-
-
 def step(conn: Conn, event_id: int, plan: Plan) -> int:
     """Count what is next, one bounded piece; how much that was, 0 when all is counted.
 
-    `conn` commits by itself.
+    `conn` commits by itself. Raises `Forgotten`.
     """
     row = conn.execute(READ, {"event": event_id}).fetchone()
     if row is None:
         conn.execute(BEGIN, {"event": event_id, "capacity": capacity_of(plan)})
         return 1
     was = _At(row[0], row[1])
-    found = _next(conn, event_id, was, plan)
+    try:
+        found = _next(conn, event_id, was, plan)
+    except Forgotten:
+        if conn.execute(READ, {"event": event_id}).fetchone() != row:
+            return 1  # somebody else counted these, and then they were forgotten
+        raise
     if found.rows:
         after = plus(decode(row[2]), found.change)
         values = _values(event_id, found.at, after)
@@ -186,15 +158,37 @@ def step(conn: Conn, event_id: int, plan: Plan) -> int:
 
 
 def rebuild(conn: Conn, event_id: int, plan: Plan) -> Figures:
-    """Count an event anew, from the first row there is; what was counted stays until all of it is."""
-    at, figures = _At(), NOTHING
+    """Count an event anew, from the first row there ever was; what was counted stays until all of it is.
+
+    `conn` commits by itself. Raises `Forgotten` where rows are gone and nothing was kept of them, and
+    `Unavailable` where rows were forgotten again and again meanwhile; then nothing was changed.
+    """
+    values = {"event": event_id, "capacity": capacity_of(plan)}
+    for _ in range(REBUILDS_MAX):
+        begun = kept.read(conn, event_id)
+        try:
+            at, figures = _all_from(conn, event_id, plan, begun)
+        except Forgotten:
+            if kept.read(conn, event_id) == begun:
+                raise
+            continue
+        counted = _values(event_id, at, figures) | values
+        with conn.transaction():
+            conn.execute(BEGIN, values)
+            conn.execute(LOCK, values)
+            put = conn.execute(PUT, counted)
+        if put.rowcount:
+            return figures
+    raise Unavailable("Rows were being forgotten meanwhile. The figures are as before; try again.")
+
+
+def _all_from(conn: Conn, event_id: int, plan: Plan, begun: kept.Kept) -> tuple[_At, Figures]:
+    at, figures = _At(begun.outbox_number), begun.figures
     while True:
         found = _next(conn, event_id, at, plan)
         if not found.rows:
-            break
+            return at, figures
         at, figures = found.at, plus(figures, found.change)
-    conn.execute(PUT, _values(event_id, at, figures) | {"capacity": capacity_of(plan)})
-    return figures
 
 
 def run(database_url: str, stop: threading.Event) -> None:
@@ -215,15 +209,15 @@ def _connect(database_url: str) -> Conn:
 
 
 def _follow(conn: Conn, stop: threading.Event) -> None:
-    kept, unreadable = Plans(), set[int]()
+    plans, unreadable = Plans(), set[int]()
     while not stop.is_set():
         counted = 0
         for (event_id,) in conn.execute(NEWS).fetchall():
             if stop.is_set():
                 return
             try:
-                counted += step(conn, event_id, kept.of(conn, event_id))
-            except _UNREADABLE:
+                counted += step(conn, event_id, plans.of(conn, event_id))
+            except (Forgotten, *UNREADABLE):
                 if event_id not in unreadable:
                     log.exception("ALERT: figures of event %d stay: a row cannot be counted", event_id)
                 unreadable.add(event_id)
@@ -232,36 +226,29 @@ def _follow(conn: Conn, stop: threading.Event) -> None:
 
 
 def _next(conn: Conn, event_id: int, at: _At, plan: Plan) -> _Step:
-    rows = outbox.read_after(conn, event_id, at.number)
-    known = _known(conn, event_id, rows)
-    change = total([change_of(row, known, plan) for row in rows])
+    rows = _rows_after(conn, event_id, at.number)
+    change = change_of_rows(conn, event_id, rows, plan)
     values = {"event": event_id, "batch": at.batch_no}
     last = conn.execute(NEXT_BATCHES, values).fetchall()[0][0] or at.batch_no
     if last > at.batch_no:
         counted = conn.execute(COUNT_LEDGER, values | {"last": last}).fetchall()
         change = plus(change, change_of_ledger(counted))
-    number = rows[-1].number if rows else at.number
-    return _Step(_At(number, last), change, len(rows) + last - at.batch_no)
+    return _Step(_At(at.number + len(rows), last), change, len(rows) + last - at.batch_no)
 
 
-def _known(conn: Conn, event_id: int, rows: Sequence[Row]) -> Known:
-    orders, batches = needed(rows)
-    lines: dict[int, tuple[Line, ...]] = {}
-    for statement in (CHARGED, PAID_BEFORE):
-        missing = sorted(orders - lines.keys())
-        if missing:
-            found = conn.execute(statement, {"event": event_id, "orders": missing}).fetchall()
-            lines |= {order: msgspec.convert(told or [], tuple[Line, ...]) for order, told in found}
-    times: dict[int, int] = {}
-    if batches:
-        values = {"event": event_id, "batches": sorted(batches)}
-        times = dict(conn.execute(BATCH_TIMES, values).fetchall())
-    return Known(lines, times)
+def _rows_after(conn: Conn, event_id: int, number: int) -> list[Row]:
+    """An event's next rows; raises `Forgotten` unless they are the very next ones."""
+    told = conn.execute(TOLD_SO_FAR, {"event": event_id}).fetchall()[0][0]
+    rows = outbox.read_after(conn, event_id, number)
+    whole = rows[-1].number == number + len(rows) if rows else told <= number
+    if not whole:
+        upto = rows[0].number - 1 if rows and rows[0].number > number + 1 else told
+        story = f"Rows {number + 1} to {upto} of the event's outbox are gone, and nothing was kept of them."
+        advice = "The figures stay as they are. What the sale came to is in its settlement, from the tables."
+        raise Forgotten("rows_forgotten", f"{story} {advice}")
+    return rows
 
 
 def _values(event_id: int, at: _At, figures: Figures) -> dict[str, object]:
     body = msgspec.json.encode(figures).decode()
     return {"event": event_id, "number": at.number, "batch": at.batch_no, "figures": body}
-
-
-decode: Final = msgspec.json.Decoder(Figures).decode

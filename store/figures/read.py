@@ -15,7 +15,8 @@ from store import lookups
 from store import plan as plans
 from store.events import get_event
 from store.figures.fold import MINUTE_US, SECONDS_TO_ORDER, UNTOLD, Figures, Holds, Orders, Refunds
-from store.figures.project import capacity_of, decode
+from store.figures.kept import decode
+from store.figures.rows import capacity_of
 from store.lookups import Conn as AsyncConn
 from store.plan import Plan
 

@@ -1,4 +1,4 @@
-"""The table of the read model; see `store.figures.project`."""
+"""The tables of the read model; see `store.figures.project` and `store.figures.kept`."""
 
 from __future__ import annotations
 
@@ -19,4 +19,13 @@ figures = Table(
     timestamp("changed_at", now=True),
     comment="counted from outbox and ledger; can be lost and counted anew",
     postgresql_with={"fillfactor": "50"},
+)
+
+figures_kept = Table(
+    "figures_kept",
+    metadata,
+    Column("event_id", Integer, primary_key=True, autoincrement=False),
+    Column("outbox_number", BigInteger, nullable=False, comment="up to here rows are forgotten"),
+    Column("figures", JSON, nullable=False, comment="what they came to; store.figures.fold.Figures"),
+    comment="cannot be counted anew: its rows are gone",
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from store.plan import Plan
 from store.prices import PlanMove, Price, PriceTerms, price_of
@@ -79,9 +80,11 @@ def charge(
     )
 
 
-def part_of(lines: Sequence[Line], seats: Iterable[int], areas: Mapping[int, int]) -> int:
-    """What these of a charge's seats and places cost, in the smallest unit."""
+def lines_of(lines: Iterable[Line], seats: Iterable[int], areas: Mapping[int, int]) -> tuple[Line, ...]:
+    """The lines of these of a charge's seats and places, with how many of each."""
     wanted = set(seats)
-    return sum([each.total_minor for each in lines if each.seat in wanted]) + sum(
-        [areas.get(each.area, 0) * each.total_minor for each in lines if each.area is not None]
-    )
+    there = [
+        replace(each, count=int(each.seat in wanted) if each.area is None else areas.get(each.area, 0))
+        for each in lines
+    ]
+    return tuple([each for each in there if each.count])

@@ -20,7 +20,7 @@ from store import outbox
 from store.holds import Conn, in_transaction
 from store.outbox import Told
 from store.payments.begin import decode_charged
-from store.payments.charges import part_of
+from store.payments.charges import Line, lines_of
 
 TAKEN_SECONDS: Final = 60
 """So long nobody else asks the provider about a refund that somebody took."""
@@ -99,6 +99,13 @@ class Due(Struct, frozen=True):
     attempts: int
 
 
+class Owed(Struct, frozen=True):
+    """What goes back for what was taken of an order: how much, in the smallest unit, and for what."""
+
+    amount_minor: int = 0
+    lines: tuple[Line, ...] = ()
+
+
 def key_of(refund_id: int) -> str:
     """The idempotency key under which a provider is asked to give it."""
     return f"onsale-refund-{refund_id}"
@@ -113,11 +120,10 @@ def owe_for_order(
     seats: Iterable[int] = (),
     areas: Mapping[int, int] | None = None,
     whole: bool = False,
-) -> int:
+) -> Owed:
     """Owe an order's buyer what these seats and places cost, or with `whole` all that is left of it.
 
-    In the caller's transaction, which has locked the order. What is owed, in the smallest unit; 0 for an
-    order nobody paid for.
+    In the caller's transaction, which has locked the order. Nothing for an order nobody paid for.
     """
     row = (
         conn.cursor(row_factory=tuple_row)
@@ -125,15 +131,16 @@ def owe_for_order(
         .fetchone()
     )
     if row is None:
-        return 0
+        return Owed()
     payment, left, charged = row
-    part = part_of(decode_charged(charged).lines, seats, areas or {})
+    lines = lines_of(decode_charged(charged).lines, seats, areas or {})
+    part = sum([line.count * line.total_minor for line in lines])
     amount = left if whole else min(left, part)
     if amount > 0:
         values = {"payment": payment, "event": event_id, "amount": amount, "reason": reason}
         conn.execute(OWE, values)
         conn.execute(INSERT, values)
-    return int(amount)
+    return Owed(int(amount), lines if amount else ())
 
 
 async def take(connection: Conn, limit: int = TAKE_MAX) -> list[Due]:

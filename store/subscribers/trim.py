@@ -1,5 +1,5 @@
 """What nobody needs any more: bounded, repeatable, safe twice at once. Each call removes at most `ROWS_MAX`
-rows and says how many; a chore calls again while it is that many.
+rows and says how many; a chore calls again until it is none.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from typing import Any, Final
 import psycopg
 
 from store import mail
-from store.figures import project
+from store.figures import kept, project
+from store.figures.rows import Plans
 
 Conn = psycopg.Connection[Any]
 
@@ -30,15 +31,16 @@ READERS: Final = [SUBSCRIBERS, mail.YET_TO_READ, project.YET_TO_COUNT]
 nothing: the outbox would have no bound."""
 
 OUTBOX: Final = """
--- Old rows, up to the first that is not old: numbers are given as time goes by.
-DELETE FROM outbox WHERE id IN (
-  SELECT o.id FROM outbox o
+-- Old rows, up to the first that is not old: numbers are given as time goes by. Of each event the last of
+-- them: readers read in order, so whoever has read that one has read those before it.
+SELECT event_id, max(number) FROM (
+  SELECT o.event_id, o.number FROM outbox o
    WHERE o.id < coalesce((SELECT id FROM outbox
                            WHERE at >= clock_timestamp() - make_interval(days => %(days)s)
                            ORDER BY id LIMIT 1), 9223372036854775807)
      AND NOT ({readers})
-   ORDER BY o.id LIMIT %(limit)s
-     FOR UPDATE OF o SKIP LOCKED)
+   ORDER BY o.id LIMIT %(limit)s) AS old
+ GROUP BY event_id ORDER BY event_id
 """
 LOG: Final = """
 -- Of each subscriber all but its last.
@@ -66,9 +68,12 @@ DELETE FROM subscriber_position WHERE (subscriber_id, event_id) IN (
 
 
 def trim_outbox(conn: Conn, *, older_than_days: int = OUTBOX_DAYS, limit: int = ROWS_MAX) -> int:
-    """Rows of the outbox that are older and that everybody has read, and positions in events without any."""
+    """Rows of the outbox that are older and that everybody has read, each event's in a transaction of its own
+    that keeps what they came to; and positions in events without any. `conn` commits by itself."""
     values = {"days": older_than_days, "limit": min(limit, ROWS_MAX)}
-    removed = conn.execute(OUTBOX.format(readers=" OR ".join(READERS)), values).rowcount
+    plans, removed = Plans(), 0
+    for event_id, through in conn.execute(OUTBOX.format(readers=" OR ".join(READERS)), values).fetchall():
+        removed += kept.forget(conn, event_id, through, plans)
     conn.execute(POSITIONS, values)
     return removed
 

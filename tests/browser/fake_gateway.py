@@ -77,6 +77,8 @@ class FakeGateway:
     payments: PaymentSettings = field(default_factory=PaymentSettings)
     """With whom it is paid; unless it is Stripe, with a page that stands for any provider's."""
     late_payment: str = "refund"
+    terms: dict[str, Any] = field(default_factory=dict)
+    """Whatever else the event says: starts_at, called_off, figures_on_page."""
     demo: bool = True
     deciding: bool = True
     """Off: requests are accepted and wait for `decide_waiting`."""
@@ -227,6 +229,7 @@ class FakeGateway:
             "plan": plans.fingerprint(plans.encode(self.plan)),
             "payment": self.payment,
             "late_payment": self.late_payment,
+            **self.terms,
         }
         return {"type": "welcome", "event": event, "buyer": buyer.name}
 

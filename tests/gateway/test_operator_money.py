@@ -10,11 +10,12 @@ import pytest
 import redis
 
 from gateway.figures import ShownFigures
-from store import events, lookups
+from store import events, lookups, sales
 from store.errors import Unavailable
 from store.figures.project import step
 from store.venues.rows import save_venue
 from store.wire import decode_news, holds_channel
+from store.words import HoldKind
 from tests.gateway.rig import scenario
 from tests.gateway.test_operators import KEY, app_for, ask
 from tests.store.calling_off.calling import SAID, paid_event, sold
@@ -60,6 +61,24 @@ def test_figures_and_the_settlement_are_told(operator, conn, event):
         assert operator("GET", path).status == 404
 
 
+def test_who_has_the_figures_as_they_are_is_told_so(engine_urls, conn, event):
+    while step(conn, event, PLAN):
+        pass
+    app, path = app_for(engine_urls), "/v1/operator/events/gig/figures"
+
+    def asked(etag=""):
+        return asyncio.run(raw_answer(app, path, etag))
+
+    headers, _ = asked()
+    assert headers["cache-control"] == "no-store"
+    same, nothing = asked(headers["etag"])
+    assert (same[":status"], nothing, same["etag"]) == ("304", "", headers["etag"])
+    sales.sell(conn, event, PLAN, [PLAN.seats[90].guid], {}, "bob", HoldKind.BOX_OFFICE, SAID)
+    older, there = asked(headers["etag"])
+    assert (older[":status"], msgspec.json.decode(there)["age_ms"] >= 0) == ("200", True)
+    assert older["etag"] != headers["etag"]
+
+
 def test_the_settlement_is_downloaded_line_by_line(engine_urls, event):
     found = asyncio.run(raw_answer(app_for(engine_urls), "/v1/operator/events/gig/settlement.csv"))
     headers, body = found
@@ -68,7 +87,7 @@ def test_the_settlement_is_downloaded_line_by_line(engine_urls, event):
     assert len(body.splitlines()) == 3
 
 
-async def raw_answer(app, path):
+async def raw_answer(app, path, etag=""):
     sent = []
 
     async def receive():
@@ -80,11 +99,12 @@ async def raw_answer(app, path):
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http",
         "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "",
-        "headers": [(b"authorization", f"Bearer {KEY}".encode())],
+        "headers": [(b"authorization", f"Bearer {KEY}".encode()), (b"if-none-match", etag.encode())],
         "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2),
     }  # fmt: skip
     await app(scope, receive, send)
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    headers[":status"] = str(sent[0]["status"])
     return headers, b"".join(part.get("body", b"") for part in sent[1:]).decode()
 
 

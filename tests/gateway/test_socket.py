@@ -34,7 +34,8 @@ async def test_a_greeting_is_answered_with_the_event_and_the_buyer(engine_urls, 
             "seats_per_buyer_max": 8, "fast_gate": True, "opens_at": None, "limits": {}, "tour": None,
             "plan": (await served.runtime.events.get(EVENT)).row.plan_sha256,
             "extensions_max": 1, "extension_seconds": 120, "offer_ttl_seconds": 600,
-            "payment": "none", "late_payment": "refund",
+            "payment": "none", "late_payment": "refund", "venue": "Arena 100", "starts_at": None,
+            "called_off": None, "figures_on_page": False,
             "prices": {"fee_minor": 0, "fee_basis_points": 0, "tax_basis_points": 0, "tax_included": True},
         }  # fmt: skip
 

@@ -1,6 +1,7 @@
 // The list of events: what is on sale, and what will be.
 
 import { patientFetch } from "./core/fetching.js";
+import { dateOf, inOneWord } from "./core/showing.js";
 import { html, render } from "./html.js";
 
 const STATES = {
@@ -14,8 +15,9 @@ const STATES = {
 function Events({ events }) {
   if (!events.length) return html`<p>There is no event yet. The organiser makes one with <code>./run</code>.</p>`;
   return html`<ul class="events">
-    ${events.map(({ slug, name, state }) => html`<li key=${slug}>
-      <a href=${`/e/${slug}`}><b>${name}</b><span data-state=${state}>${STATES[state] ?? ""}</span></a></li>`)}
+    ${events.map((event) => html`<li key=${event.slug}>
+      <a href=${`/e/${event.slug}`}><b>${event.name}${dateOf(event.starts_at) && html` <small>${dateOf(event.starts_at)}</small>`}</b>
+        <span data-state=${event.state}>${inOneWord(event) || (STATES[event.state] ?? "")}</span></a></li>`)}
   </ul>`;
 }
 

@@ -54,8 +54,8 @@ FIGURES: list[Mutant] = [
     project(
         Kind.DEDUPE,
         "figures that are counted anew begin with nothing",
-        "    at, figures = _At(), NOTHING\n",
-        "    at, figures = _At(batch_no=1), NOTHING\n",
+        "_At(begun.outbox_number), begun.figures\n",
+        "_At(begun.outbox_number, 1), begun.figures\n",
         STEPS,
     ),
     fold(
@@ -88,13 +88,6 @@ FIGURES: list[Mutant] = [
         "    if body.moved_from is not None:\n",
         "    if body.moved_from is not None and body.payment is None:\n",
         MOVED,
-    ),
-    fold(
-        Kind.CONDITION,
-        "an order that was taken back is found whose money went to another event",
-        "            if (body.refund_minor or body.moved_minor) and not body.lines:\n",
-        "            if body.refund_minor and not body.lines:\n",
-        f"{FOLD}::test_what_must_be_looked_up_is_said_and_no_more",
     ),
 ]
 

@@ -284,13 +284,6 @@ OPERATED: list[Mutant] = [
         f"{TRIM}::test_what_a_subscriber_has_not_begun_to_read_stays",
     ),
     trim(
-        Kind.BOUND,
-        "one call removes only so many rows of the outbox",
-        "   ORDER BY o.id LIMIT %(limit)s\n",
-        "   ORDER BY o.id\n",
-        f"{TRIM}::test_a_call_is_bounded_and_repeated_until_nothing_is_left",
-    ),
-    trim(
         Kind.CONDITION,
         "messages that are tried again are not trimmed as dead",
         "   WHERE state = 'dead' AND next_at <",

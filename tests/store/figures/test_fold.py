@@ -21,9 +21,9 @@ from store.figures.fold import (
     Orders,
     Refunds,
     Revenue,
+    batches_of,
     change_of,
     change_of_ledger,
-    needed,
     plus,
     total,
 )
@@ -39,7 +39,8 @@ LINES = (
     Line(None, 0, 3, FLOOR, 2_000, 150, 300, 2_150),
 )
 ORDER = 7 << 16
-KNOWN = Known({ORDER: LINES}, {7: 1_000_000_000})
+TOLD = [[getattr(line, name) for name in line.__struct_fields__] for line in LINES]
+KNOWN = Known({7: 1_000_000_000})
 PAID = {
     "order": str(ORDER),
     "buyer": "ann",
@@ -55,12 +56,11 @@ def row(kind, body, *, number=1, at=1_000_000_000):
 
 
 def paid(number=1, at=1_000_000_000, **other):
-    lines = [[getattr(line, name) for name in line.__struct_fields__] for line in LINES]
-    return row(Told.ORDER_PAID, PAID | {"lines": lines} | other, number=number, at=at)
+    return row(Told.ORDER_PAID, PAID | {"lines": TOLD} | other, number=number, at=at)
 
 
 def taken_back(kind=Told.ORDER_REFUNDED, number=2, **what):
-    body = {"order": str(ORDER), "buyer": "ann", "kind": "buyer", "seats": [], "areas": []}
+    body = {"order": str(ORDER), "buyer": "ann", "kind": "buyer", "seats": [], "areas": [], "lines": TOLD}
     return row(kind, body | what, number=number)
 
 
@@ -106,7 +106,7 @@ def test_what_is_taken_back_goes_from_where_it_was_counted():
 
 
 def test_money_back_for_nothing_that_can_be_named_is_told_without_a_category():
-    found = of(taken_back(order="9", seats=[3], refund_minor=100))
+    found = of(taken_back(lines=[], seats=[3], refund_minor=100))
     assert found.revenue == {UNTOLD: Revenue(refunded_minor=100)}
     assert of(taken_back(seats=[3], refund_minor=6_000)).revenue == {
         GOLD: Revenue(refunded_minor=5_150),
@@ -143,16 +143,9 @@ def test_holds_are_what_the_ledger_says():
     assert found.holds == Holds(given=7, offered=3, moved=2, released=4, expired=6)
 
 
-def test_what_must_be_looked_up_is_said_and_no_more():
-    rows = [
-        paid(),
-        paid(2, order=str(OPERATORS_HOLDS), kind="box_office"),
-        taken_back(order="8", refund_minor=1),
-        taken_back(order="9"),
-        taken_back(order="10", moved_minor=1, lines=json.loads(paid().body)["lines"]),
-        taken_back(order="11", moved_minor=1),
-    ]
-    assert needed(rows) == ({8, 11}, {7})
+def test_what_must_be_looked_up_is_when_the_batches_were_that_gave_what_was_bought():
+    rows = [paid(), paid(2, order=str(OPERATORS_HOLDS), kind="box_office"), taken_back(order="524288")]
+    assert batches_of(rows) == {7}
 
 
 # --- in whatever order ---

@@ -11,8 +11,10 @@ import pytest
 from store import audit, events, outbox, sales
 from store.figures import project
 from store.figures.fold import Figures, Holds, Orders
-from store.figures.project import capacity_of, decode, rebuild, run, step
+from store.figures.kept import decode
+from store.figures.project import rebuild, run, step
 from store.figures.read import read, read_public
+from store.figures.rows import capacity_of
 from store.words import HoldKind
 from tests.store import test_holds
 from tests.store.payments import test_settle

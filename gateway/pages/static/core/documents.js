@@ -33,6 +33,12 @@ export class Documents {
     return this.#read(`${this.event}/seats`, { cache: "no-store" }, (answer) => clock.learnFromDate(answer, sent_ms));
   }
 
+  /** How much is sold; null where that cannot be read just now. */
+  async figures() {
+    const answer = await fetch(`${this.event}/figures`, { cache: "no-store" }).catch(() => null);
+    return answer?.ok ? answer.json() : null;
+  }
+
   async #read(path, options, heard = (_answer) => {}) {
     const answer = await patientFetch(path, options, this.away);
     if (!answer.ok) return null;

@@ -75,6 +75,8 @@ const WHY = {
   paid_twice: "These seats were paid for twice. They stay yours.",
   order_refunded: "The organiser had taken this order back before your payment came.",
   taken_back: "The organiser took this order back.",
+  event_canceled: "This event is canceled.",
+  event_moved: "This event was moved, and these seats could not be had at the new date.",
 };
 
 const why = ({ reason }) => WHY[reason] ?? "This order was called off.";

@@ -6,12 +6,14 @@ import { quantityOf, wantOf } from "./choice.js";
 import { ServerClock } from "./clock.js";
 import { Documents } from "./documents.js";
 import { pause } from "./fetching.js";
+import { SoldFigures } from "./figures.js";
 import { sizeOf } from "./holds.js";
 import { Link } from "./link.js";
 import { subjectOf, tokenFromAddress } from "./memory.js";
 import { Orders } from "./orders.js";
 import { Paying } from "./paying.js";
 import { FREE, readPlan, seatLabel, stateOf, withCosts } from "./plan.js";
+import { standingOf } from "./showing.js";
 import { initialState } from "./state.js";
 import { Waiting } from "./waiting.js";
 import * as words from "./words.js";
@@ -30,6 +32,7 @@ export class Sale {
     this.asking = new Asking(this);
     this.waiting = new Waiting(this);
     this.paying = new Paying(this);
+    this.figures = new SoldFigures(this);
     this.listeners = new Set();
     this.early = [];
     this.batch_no = -1;
@@ -113,7 +116,8 @@ export class Sale {
       case "offer": return this.waiting.offered(frame);
       case "left": return this.waiting.left(frame.id);
       case "seats": return this.early ? this.early.push(frame) : this.#changed(frame);
-      case "event": return this.#eventBecame(frame.state);
+      case "event": return this.#eventBecame(frame);
+      case "figures": return this.figures.told(frame);
       case "plan": return this.#planChanged();
       case "error": return this.#failed(frame);
     }
@@ -128,15 +132,16 @@ export class Sale {
     this.orders.standing.resume();
     this.waiting.resume();
     this.paying.looks.hurry();
+    this.figures.welcomed(event);
   }
 
-  #eventBecame(state) {
+  #eventBecame({ state, called_off = null }) {
     const before = this.state.event.state;
     this.orders.eventBecame(state);
-    this.touch({ event: { ...this.state.event, state } });
+    this.touch({ event: { ...this.state.event, state, called_off } });
     if (before === "draft" && state !== "draft") this.#planChanged(); // its plan is settled now
     else if (state === "open") this.#settle();
-    const [title, text] = words.EVENT_STATES[state] ?? ["The sale is open", ""];
+    const [title, text] = standingOf(this.state.event);
     this.say(`${title}. ${text}`);
   }
 
@@ -165,8 +170,7 @@ export class Sale {
     const { seats, places } = this.state;
     for (const [seat, letter] of changed) seats[seat] = stateOf(letter);
     for (const [area, free] of areas ?? []) places[area] = free;
-    this.touch({ held_until });
-    this.#dropOffers();
+    this.touch({ held_until, notice: words.stillOffered(this.state.notice, (seat) => seats[seat] === FREE) });
     this.dropGone();
   }
 
@@ -179,16 +183,6 @@ export class Sale {
     const notice = words.goneWhileChoosing(gone.map((seat) => seatLabel(venue, seat)), gone);
     this.choose({ picked: choice.picked.filter((seat) => this.canPick(seat)) }, notice);
     this.say(notice.title);
-  }
-
-  /** What was offered instead and went meanwhile is not offered any longer. */
-  #dropOffers() {
-    const { notice, seats } = this.state;
-    if (!notice?.offers?.length) return;
-    const offers = notice.offers.filter((offer) => offer.seats.every((seat) => seats[seat] === FREE));
-    if (offers.length === notice.offers.length) return;
-    const left = { ...notice, offers };
-    this.touch({ notice: offers.length ? left : words.offersGone(left) });
   }
 
   /** Changes the choice. @param {Partial<import("./choice.js").Choice>} patch */

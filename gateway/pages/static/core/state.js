@@ -19,6 +19,7 @@ import { emptyChoice } from "./choice.js";
  * @property {string} moving the hold that other seats are looked for instead of, or empty
  * @property {number | null} held_until milliseconds by the server: when the first of all holds runs out
  * @property {import("./words.js").Notice | null} notice
+ * @property {{percent_sold: number, just_booked: any[], as_of_ms: number} | null} figures how much is sold, where that is told
  * @property {string} spoken the last milestone, for screen readers
  */
 
@@ -26,5 +27,5 @@ import { emptyChoice } from "./choice.js";
 export const initialState = () => ({
   phase: "loading", link: "connecting", close_code: 0, event: null, buyer: "", venue: null,
   seats: null, places: [], changes: 0, choice: emptyChoice(), asked: [], notice: null, spoken: "",
-  waiting: { of: 0, entries: [] }, moving: "", held_until: null,
+  waiting: { of: 0, entries: [] }, moving: "", held_until: null, figures: null,
 });

@@ -46,8 +46,16 @@ export function notQueued(names, seats, offers) {
 
 const freeInstead = (offers) => (offers.length === 1 ? THESE : `These ${inWords(offers.length)} were free just now:`);
 
+/** What was offered instead and went meanwhile is not offered any longer. @param {Notice | null} notice @param {(seat: number) => boolean} isFree @returns {Notice | null} */
+export function stillOffered(notice, isFree) {
+  if (!notice?.offers?.length) return notice;
+  const offers = notice.offers.filter((offer) => offer.seats.every(isFree));
+  if (offers.length === notice.offers.length) return notice;
+  return offers.length ? { ...notice, offers } : offersGone({ ...notice, offers });
+}
+
 /** The last of what was offered has gone too. @param {Notice} notice @returns {Notice} */
-export const offersGone = (notice) => ({ ...notice, text: `What was free instead is gone by now. ${OTHERS}` });
+const offersGone = (notice) => ({ ...notice, text: `What was free instead is gone by now. ${OTHERS}` });
 
 /** @param {string[]} names @param {number[]} seats @returns {Notice} */
 export function goneWhileChoosing(names, seats) {

@@ -2,7 +2,9 @@
 
 import { Component, html } from "../html.js";
 import { SeatMap } from "../map/seatmap.js";
+import { dateOf, inOneWord } from "../core/showing.js";
 import { connection, REFUSALS } from "../core/words.js";
+import { SoldLine } from "./figures.js";
 import { Legend } from "./legend.js";
 import { SeatList } from "./list.js";
 import { Panel, topicOf } from "./panel.js";
@@ -42,7 +44,7 @@ export class App extends Component {
           ${ready ? html`<${House} sale=${sale} view=${view} show=${(next) => this.setState({ view: next })} />` : html`<${HouseToCome} />`}
         </section>
         <section class="panel" id="panel" tabindex="-1" aria-label="Your choice">
-          ${ready ? html`<${Panel} sale=${sale} />` : html`<${PanelToCome} />`}
+          ${ready ? html`<${Panel} sale=${sale} /><${SoldLine} sale=${sale} />` : html`<${PanelToCome} />`}
         </section>
       </main>
       <p class="unseen" aria-live="polite" id="milestones">${state.spoken}</p>
@@ -85,7 +87,7 @@ function Head({ sale, onStampede }) {
   return html`<header class="head">
     <div class="head-title">
       <h1>${event ? event.name : html`<i class="bone" style=${{ width: "11em" }}></i>`}</h1>
-      <p>${venue?.name ?? html`<i class="bone" style=${{ width: "8em" }}></i>`}</p>
+      <p>${venue ? [venue.name, dateOf(event?.starts_at), event && inOneWord(event)].filter(Boolean).join(" · ") : html`<i class="bone" style=${{ width: "8em" }}></i>`}</p>
     </div>
     ${buyer && html`<p class="who">You are <b title=${buyer}>${shortName(buyer)}</b></p>`}
     ${sale.demo && html`<button type="button" class="button quiet small" onClick=${onStampede}>Stampede</button>`}

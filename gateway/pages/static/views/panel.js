@@ -4,7 +4,7 @@
 import { titled } from "../core/money.js";
 import { FREE } from "../core/plan.js";
 import { triesInWords } from "../core/tellings.js";
-import { EVENT_STATES } from "../core/words.js";
+import { dateOf, standingOf } from "../core/showing.js";
 import { Component, createRef, html } from "../html.js";
 import { Choosing } from "./choosing.js";
 import { Holding } from "./holding.js";
@@ -104,12 +104,14 @@ function askingText({ stage }, state, link) {
 /** Nothing to choose: not open yet, or over. */
 function Standing({ sale, topic }) {
   const { event } = sale.state;
-  const [title, text] = EVENT_STATES[event.state];
+  const [title, text] = standingOf(event);
   const opens = topic === "early" && event.opens_at ? openingTime(event.opens_at) : "";
+  const to = event.called_off?.to;
   return html`<div class="card standing">
     <h2 tabindex="-1">${title}</h2>
     ${opens && html`<p class="large">${opens}</p>`}
     <p>${text}</p>
+    ${to && html`<a class="button quiet" href=${`/e/${to.slug}`}>${dateOf(to.starts_at) ? "See the new date" : `See ${to.name}`}</a>`}
   </div>`;
 }
 
