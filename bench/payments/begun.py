@@ -1,4 +1,4 @@
-"""Payments that their buyers were sent to the provider with: thousands, as rows, and what it will tell of them.
+"""Payments that were begun: thousands, as rows, and what their provider will tell of them.
 
 What each costs is worked out as for any other (`store.payments.charges`); they are written as `begin` and
 `attach` leave them, in one COPY.
@@ -26,8 +26,8 @@ SELECT hold.hold_id, hold.buyer, hold_seat.seat_no FROM hold JOIN hold_seat USIN
  ORDER BY hold.hold_id, hold_seat.seat_no
 """
 COPY: Final = """
-COPY payment (event_id, hold_id, buyer, provider, intent, checkout, currency, amount_minor, fee_minor, tax_minor,
-              charged, quantity, seats) FROM STDIN
+COPY payment (event_id, hold_id, buyer, provider, intent, checkout, currency, amount_minor, fee_minor,
+              tax_minor, charged, quantity, seats) FROM STDIN
 """
 BEGUN: Final = """
 SELECT id, intent, amount_minor, currency FROM payment WHERE event_id = %(event)s ORDER BY id
@@ -69,11 +69,8 @@ def begin_all(conn: Conn, event: StageEvent, buyers: str) -> list[Begun]:
             owed = charge(event.plan, [], TERMS, hold, seats, {})
             intent = f"pi_{event.id}_{hold}"
             checkout = msgspec.json.encode({"url": f"http://provider.invalid/pay/{intent}"}).decode()
-            copy.write_row(
-                (
-                    event.id, hold, buyer, "simulated", intent, checkout, owed.currency, owed.amount_minor,
-                    owed.fee_minor, owed.tax_minor, msgspec.json.encode(owed).decode(), len(seats), seats,
-                )  # fmt: skip
-            )
+            row = [event.id, hold, buyer, "simulated", intent, checkout, owed.currency, owed.amount_minor]
+            row += [owed.fee_minor, owed.tax_minor, msgspec.json.encode(owed).decode(), len(seats), seats]
+            copy.write_row(row)
     conn.execute("ANALYZE payment")
     return [Begun(*row) for row in conn.execute(BEGUN, {"event": event.id}).fetchall()]

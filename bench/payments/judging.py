@@ -14,8 +14,8 @@ from bench.target import StageEvent
 from onsale.commands.verify import check
 
 NOT_ONCE: Final = """
--- Payments of the event that succeeded and have anything but: their hold, paid, with as many seats sold as they
--- paid for; one notice; one row for the world outside.
+-- Payments of the event that succeeded and have anything but: their hold, paid, with as many seats sold as
+-- they paid for; one notice; one row for the world outside.
 SELECT payment.id, hold.state, seats.sold, notices.counted, told.counted
   FROM payment
   LEFT JOIN hold ON hold.event_id = payment.event_id AND hold.hold_id = payment.order_id
@@ -43,9 +43,7 @@ SELECT (SELECT count(*) FROM payment WHERE event_id = %(event)s AND state = 'suc
 Conn = psycopg.Connection[Any]
 
 
-def judge_bought(
-    report: Report, conn: Conn, event: StageEvent, answered: int, what: str, say: Say
-) -> bool:
+def judge_bought(report: Report, conn: Conn, event: StageEvent, answered: int, what: str, say: Say) -> bool:
     """Whether nothing is found, where `answered` payments were answered as succeeded."""
     say(f"{what}: every order is looked at, and the ledger decided again")
     findings = not_once(conn, event.id, answered)

@@ -1,4 +1,4 @@
-"""Rows about buying: notices of a provider through the webhook endpoint, beside an allocator at half its speed.
+"""Rows about buying: notices through the webhook endpoint, beside an allocator at half its speed.
 
 One throwaway onsale. The event's allocator first decides a backlog as fast as it can; then its stream is fed
 with half of that, steadily, while notices arrive. Notices are real: signed one by one, each over a connection
@@ -24,8 +24,8 @@ from bench.orders import percentile
 from bench.payments.begun import TERMS, Begun, begin_all
 from bench.payments.judging import judge_bought
 from bench.payments.pacing import paced
-from bench.payments.telling import TellerProcess, teller_process
 from bench.payments.teller import Notices, TellerOrders, Told
+from bench.payments.telling import TellerProcess, teller_process
 from bench.processes import cpu_by_name, spent, tree_cpu_seconds
 from bench.report import Curve, Report, Say, at_least, for_the_record
 from bench.target import StageEvent, Target, wait_known
@@ -63,7 +63,8 @@ FOR_GATEWAYS: Final = "postgres for the gateway"
 
 DECIDED: Final = """
 -- Rows a second of the batches of a time, but the first: it began before. By Postgres' clock.
-SELECT coalesce(sum(rows) FILTER (WHERE batch_time > began) / extract(epoch FROM max(batch_time) - min(began)), 0)
+SELECT coalesce(sum(rows) FILTER (WHERE batch_time > began)
+                / nullif(extract(epoch FROM max(batch_time) - min(began)), 0), 0)
   FROM (SELECT octet_length(row_digests) / 16 AS rows, batch_time, min(batch_time) OVER () AS began
           FROM ledger_batch
          WHERE event_id = %(event)s
@@ -159,7 +160,8 @@ def _till(stack: Stack) -> Iterator[Till]:
     event = make_paid_event(target.database_url, "confirmations", SEATS)
     wait_known(target, event)
     address = urlsplit(stack.base_url)
-    assert address.hostname is not None and address.port is not None, "a base URL has both"
+    assert address.hostname is not None, "a base URL has one"
+    assert address.port is not None, "a base URL has one"
     orders = TellerOrders(address.hostname, address.port, stack.provider_secret, CONNECTIONS)
     with teller_process(orders) as teller:
         till = Till(stack, event, teller)
@@ -224,7 +226,12 @@ def _sum_up(report: Report, bought: Sequence[Bought], full: Decided, lawful: boo
     rates = [one.per_second for one in bought]
     report.rows += [
         at_least(
-            "confirmations", rates, "/s", REACH_PER_SECOND, lawful=lawful and answered and fed, note=meanwhile
+            "confirmations",
+            rates,
+            "confirmations/s",
+            REACH_PER_SECOND,
+            lawful=lawful and answered and fed,
+            note=meanwhile,
         ),
         for_the_record("allocator_full_speed", [full.per_second], "decisions/s"),
         at_least("allocator_meanwhile", shares, "ratio", REACH_SHARE, lawful=lawful and fed),
@@ -232,7 +239,9 @@ def _sum_up(report: Report, bought: Sequence[Bought], full: Decided, lawful: boo
         for_the_record("server_cpu_per_confirmation", cpu, "µs"),
     ]
     report.curves.append(
-        Curve.of("a notice, until its order is on disk", [ns for one in bought for ns in one.told.latencies_ns])
+        Curve.of(
+            "a notice, until its order is on disk", [ns for one in bought for ns in one.told.latencies_ns]
+        )
     )
     report.details["confirmations"] = {
         "connections": CONNECTIONS,

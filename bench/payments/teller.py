@@ -3,9 +3,9 @@
     python -m bench.payments.teller
 
 The first line on standard input is `TellerOrders`. A round is two lines: its notices (`Notices`), which are
-signed as Standard Webhooks has it and then `READY` is said; and `GO`, upon which they are told over connections
-that stay open, each its next one when the last is answered. What became of them comes as a line on standard
-output (`Told`). It ends when its input ends.
+signed as Standard Webhooks has it and then `READY` is said; and `GO`, upon which they are told over
+connections that stay open, each its next one when the last is answered. What became of them comes as a line
+on standard output (`Told`). It ends when its input ends.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from bench.http_client import HttpConnection, open_http
 PATH: Final = "/v1/payments/notices/simulated"
 READY: Final = b"ready\n"
 GO: Final = b"go\n"
+CONNECT_BURST: Final = 50
 
 
 class TellerOrders(Struct):
@@ -94,7 +95,7 @@ class Teller:
     def __init__(self, orders: TellerOrders) -> None:
         self._orders = orders
         self._webhook = Webhook(orders.secret)
-        self._connections: list[HttpConnection] = []
+        self._connections: dict[int, HttpConnection] = {}
         self._sent_ns = [0] * orders.connections
         self._left: list[bytes] = []
         self._unanswered = 0
@@ -104,14 +105,19 @@ class Teller:
         self._lost: Exception | None = None
 
     async def connect(self) -> None:
-        """Every connection is open when this returns."""
-        for number in range(self._orders.connections):
+        """Every connection is open when this returns: the gateway closes those that are idle for seconds."""
+        await asyncio.sleep(0)  # what was closed meanwhile is known after a turn of the loop
+        there = self._connections
+        gone = [n for n in range(self._orders.connections) if n not in there or not there[n].connected]
+        for start in range(0, len(gone), CONNECT_BURST):
+            burst = gone[start : start + CONNECT_BURST]
+            there.update(zip(burst, await asyncio.gather(*map(self._open, burst)), strict=True))
 
-            def heard(status: int, body: bytes, number: int = number) -> None:
-                self._answered(number, status, body)
+    async def _open(self, number: int) -> HttpConnection:
+        def heard(status: int, body: bytes) -> None:
+            self._answered(number, status, body)
 
-            where = (self._orders.host, self._orders.port)
-            self._connections.append(await open_http(*where, heard, self._lose))
+        return await open_http(self._orders.host, self._orders.port, heard, self._lose)
 
     def sign(self, notices: list[tuple[str, str]]) -> None:
         """What the next round tells."""
@@ -121,13 +127,14 @@ class Teller:
 
     async def tell(self) -> Told:
         """One round, from its first sending to its last answer."""
+        await self.connect()
         self._unanswered = len(self._left)
         self._answers, self._latencies_ns = Counter(), []
         self._done.clear()
         gc.collect()
         gc.disable()
         cpu, began_ns = cpu_seconds(), time.monotonic_ns()
-        for number in range(len(self._connections)):
+        for number in self._connections:
             self._send(number)
         await self._done.wait()
         seconds, cpu = (time.monotonic_ns() - began_ns) / 1e9, cpu_seconds() - cpu
@@ -140,7 +147,7 @@ class Teller:
         return Told(seconds, dict(answers), self._latencies_ns, cpu)
 
     def close(self) -> None:
-        for connection in self._connections:
+        for connection in self._connections.values():
             connection.close()
 
     def _send(self, number: int) -> None:
@@ -149,6 +156,8 @@ class Teller:
             self._connections[number].send(self._left.pop())
 
     def _answered(self, number: int, status: int, body: bytes) -> None:
+        if not self._unanswered:  # an idle connection is told that it took too long
+            return
         self._latencies_ns.append(time.monotonic_ns() - self._sent_ns[number])
         self._answers[status, body] += 1
         self._unanswered -= 1
@@ -159,7 +168,8 @@ class Teller:
 
     def _lose(self, error: Exception | None) -> None:
         if self._unanswered:
-            self._lost = error or ConnectionError("The gateway ended a connection.")
+            said = f"The gateway ended a connection with {self._unanswered} notices to go."
+            self._lost = error or ConnectionError(said)
             self._done.set()
 
 

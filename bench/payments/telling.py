@@ -40,7 +40,8 @@ class TellerProcess:
 
     def _asked(self, line: bytes) -> bytes:
         into, out = self._process.stdin, self._process.stdout
-        assert into is not None and out is not None, "the process was started with pipes"
+        assert into is not None, "the process was started with pipes"
+        assert out is not None, "the process was started with pipes"
         into.write(line)
         into.flush()
         answer = out.readline()
