@@ -22,12 +22,8 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable
-
+from bench import running
 from bench.effort import Effort
-from bench.processes import machine
 from bench.report import Report, Say
 from bench.rows_allocator import measure_backlog, measure_growth
 from bench.rows_http import measure_http
@@ -37,9 +33,7 @@ from bench.rows_sockets import measure_sockets
 from bench.rows_stampede import measure_rush, measure_stampede
 from bench.rows_takeover import measure_takeover
 from bench.rows_waiting import measure_waiting
-from store.errors import BadRequest
-
-Measure = Callable[[Report, Say, Effort], None]
+from bench.running import Measure
 
 GROUPS: dict[str, tuple[Measure, tuple[str, ...]]] = {
     "sockets": (
@@ -82,34 +76,9 @@ QUICK = ("sockets", "http", "stampede", "backlog", "takeover")
 
 def chosen(only: list[str], effort: Effort) -> list[str]:
     """The groups to measure for these names of groups or rows; all for none. Raises `BadRequest`."""
-    if not only and effort.quick:
-        return list(QUICK)
-    known = [name for group, (_, rows) in GROUPS.items() for name in (group, *rows)]
-    unknown = sorted(set(only).difference(known))
-    if unknown:
-        raise BadRequest(
-            "unknown_row", f"No row or group {', '.join(unknown)}. There are: {', '.join(known)}."
-        )
-    return [
-        group for group, (_, rows) in GROUPS.items() if not only or not set(only).isdisjoint((group, *rows))
-    ]
+    return running.chosen(GROUPS, QUICK, only, effort)
 
 
 def run_core(only: list[str], say: Say, effort: Effort) -> Report:
-    """Measure the rows with these names of groups or rows; for none all, or `QUICK` for a quick look.
-
-    A group that cannot be measured does not cost the others: it is in `failures`.
-    """
-    begun = time.monotonic()
-    groups = chosen(only, effort)
-    report = Report(machine())
-    for group in groups:
-        began = time.monotonic()
-        try:
-            GROUPS[group][0](report, say, effort)
-        except Exception as error:
-            report.failures[group] = f"{type(error).__name__}: {error}"
-        report.seconds_by_group[group] = round(time.monotonic() - began, 1)
-    report.machine["load_1m_after"] = round(os.getloadavg()[0], 2)
-    report.seconds = round(time.monotonic() - begun, 1)
-    return report
+    """Measure the rows with these names of groups or rows; for none all, or `QUICK` for a quick look."""
+    return running.measure(GROUPS, chosen(only, effort), say, effort)

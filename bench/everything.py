@@ -1,7 +1,7 @@
 """`./run bench all`: core, seating and every strategy in one run and one file; and reading such files.
 
-A file may hold the JSON of `all`, of `core`, `seating` or `strategies` alone, of `torture`, `simulate` or
-`mutants`.
+A file may hold the JSON of `all`, of `core`, `payments`, `seating` or `strategies` alone, of `torture`,
+`simulate` or `mutants`. `payments` is no part of `all`, which has to end within fifteen minutes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from rich.console import RenderableType
 from bench.core import run_core
 from bench.effort import Effort
 from bench.labels import in_order
-from bench.report import Judged, Report, Row, Say, at_least
+from bench.payments.run import GROUPS as PAYING
+from bench.report import Curve, Judged, Report, Row, Say, at_least
 from bench.seating.results import SeatingReport
 from bench.seating.run import run_seating
 from store.errors import BadRequest
@@ -46,6 +47,7 @@ class Everything(Struct):
     seconds: float = 0.0
     core: Report | None = None
     seating: SeatingReport | None = None
+    payments: Report | None = None
     strategies: dict[str, Any] | None = None
     """The strategies' own report, as plain JSON."""
     torture: dict[str, Any] | None = None
@@ -58,12 +60,15 @@ class Everything(Struct):
             return self.core.machine
         if self.seating is not None:
             return self.seating.measured.machine
+        if self.payments is not None:
+            return self.payments.machine
         return dict((self.strategies or {}).get("machine") or {})
 
     def rows(self) -> list[Row]:
         """Every row of the reach table that was measured, in the order in which they are told."""
         rows = list(self.core.rows) if self.core is not None else []
         rows += self.seating.measured.rows if self.seating is not None else []
+        rows += self.payments.rows if self.payments is not None else []
         rows += _ratio_rows(self.strategies or {})
         if self.torture is not None:
             rows.append(_torture_row(self.torture))
@@ -74,10 +79,25 @@ class Everything(Struct):
         return in_order(rows)
 
     @property
+    def reports(self) -> list[Report]:
+        """Those that were measured of core, seating and payments."""
+        found = (self.core, None if self.seating is None else self.seating.measured, self.payments)
+        return [report for report in found if report is not None]
+
+    @property
     def judged(self) -> list[Judged]:
         """Every event that the checker looked at."""
-        reports = (self.core, self.seating.measured if self.seating is not None else None)
-        return [one for report in reports if report is not None for one in report.judged]
+        return [one for report in self.reports for one in report.judged]
+
+    @property
+    def curves(self) -> list[Curve]:
+        """Every distribution of latencies but the strategies'."""
+        return [one for report in self.reports for one in report.curves]
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Groups of rows that could not be measured, and why."""
+        return {group: why for report in self.reports for group, why in report.failures.items()}
 
 
 def run_everything(say: Say, effort: Effort) -> tuple[Everything, RenderableType]:
@@ -91,7 +111,8 @@ def run_everything(say: Say, effort: Effort) -> tuple[Everything, RenderableType
     left = SECONDS_MAX - (time.monotonic() - begun)
     strategies = strategies_run.run_strategies(quick=effort.quick, say=say, seconds_max=left)
     seconds = round(time.monotonic() - begun, 1)
-    measured = Everything(taken_at, effort.quick, seconds, core, seating, msgspec.to_builtins(strategies))
+    told = msgspec.to_builtins(strategies)
+    measured = Everything(taken_at, effort.quick, seconds, core, seating, strategies=told)
     shown: RenderableType = strategies_show.strategies_report(strategies)
     return measured, shown
 
@@ -129,10 +150,12 @@ def _take(found: Everything, read: Any) -> None:
         found.seating = msgspec.convert(read, SeatingReport)
     elif any("strategy" in row for row in read.get("rows", [])):
         found.strategies = read
+    elif read.get("seconds_by_group") and read["seconds_by_group"].keys() <= PAYING.keys():
+        found.payments = msgspec.convert(read, Report)
     elif "rows" in read and "machine" in read:
         found.core = msgspec.convert(read, Report)
     else:
-        raise TypeError("none of core, all, seating, strategies, torture, simulate and mutants")
+        raise TypeError("none of core, all, payments, seating, strategies, torture, simulate and mutants")
 
 
 def _ratio_rows(strategies: dict[str, Any]) -> list[Row]:

@@ -50,6 +50,18 @@ GROUPS: dict[str, dict[str, str]] = {
         "simulated_sales_per_minute": "simulated on-sales of 1,000 steps, one core",
         "mutants_caught": "mutants: guards taken out, each noticed by a test",
     },
+    "When buyers pay": {
+        "confirmations": "orders through the webhook endpoint, beside the allocator at half its speed",
+        "allocator_full_speed": "that allocator's full speed, before",
+        "allocator_meanwhile": "what it decided meanwhile, as a share of that",
+        "confirmation_p99": "a provider's notice: p99 until its order is on disk",
+        "server_cpu_per_confirmation": "CPU per order: the gateway, and what of Postgres works for it",
+        "deliveries": "webhooks out, 32 events, one relay, one local subscriber",
+        "deliveries_one_event": "webhooks out, all of one event: each waits for the answer to the last",
+        "deliveries_400_events": "webhooks out, 400 events",
+        "end_to_end_with_payments": "websockets where holds are paid for, against the same without any of it",
+        "sweep_of_500": "500 holds that ran out, ended and freed",
+    },
     "The page": {
         "map_frame_p95": "map of 20,000 seats: p95 between frames while it is moved and zoomed, Chromium",
     },
@@ -98,6 +110,6 @@ def reach(row: Row) -> str:
 
 
 def _united(text: str, unit: str) -> str:
-    if unit == "decisions/s":
+    if unit.endswith("/s"):
         return f"{text}/s"
     return text if unit == "ratio" else f"{text} {unit}"

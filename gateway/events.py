@@ -190,7 +190,8 @@ class EventRuntime:
 
     def hold_changed(self, news: HoldNews) -> None:
         self.holders.heard(news)
-        self.waiters.poke(news.buyer)
+        for buyer, _ in news.each():
+            self.waiters.poke(buyer)
 
     def changed(self, delta: Delta) -> None:
         if delta.state == STREAM_LOST:

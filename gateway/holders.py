@@ -135,9 +135,10 @@ class Holders:
     def heard(self, news: HoldNews) -> None:
         """Another gateway says what a buyer did there."""
         if news.gateway != self._gateway_id:
-            self._write(news.buyer, news.frame, None)
-            if EXTENDED in news.frame:
-                self.extended(news.buyer)
+            for buyer, frame in news.each():
+                self._write(buyer, frame, None)
+                if EXTENDED in frame:
+                    self.extended(buyer)
 
     def extended(self, buyer: str) -> None:
         """A hold ends later: perhaps still within the minute, and so before what the last look found."""

@@ -1,11 +1,13 @@
-"""uvicorn's HTTP/1.1 with a short way for `POST …/requests`: no task, no scope, no queue of messages.
+"""uvicorn's HTTP/1.1 with a short way for `POST …/requests` and for notices of payment providers: no task, no
+scope, no queue of messages.
 
 The stock protocol starts a task for each request, hands it the body through an event and takes the
 answer back through two coroutine calls; that costs as much as everything onsale does with the request.
 Here the request is taken when its body is complete, and its answer is written when it is known.
-Whatever is unusual goes the stock way and meets the same `Posting` there (`serve`): pipelined
+Whatever is unusual goes the stock way and meets the same `Posting` or `Notices` there: pipelined
 behind another request, HTTP/1.0, `Connection: close`, `Expect`, an encoded path, a client that does not
-read its answers (there it is read no further).
+read its answers (there it is read no further), a notice that is too large
+or does not say how large it is.
 `tests/gateway/test_http_protocol.py` holds both ways to the same answers.
 """
 
@@ -19,6 +21,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from gateway import turns
 from gateway.buyers.posting import Head, Posting, event_in
 from gateway.http_bounds import BoundedHttp
+from gateway.payments import notices
 from gateway.problems import TooLarge, body_of, status_of
 from gateway.runtime import Runtime
 from notifier.hub import Message
@@ -26,6 +29,7 @@ from store.errors import BadRequest
 from store.words import REQUEST_BYTES_MAX
 
 _TOO_LARGE = TooLarge("body_too_large", f"A request has at most {REQUEST_BYTES_MAX} bytes.")
+_NOTICES = notices.PATH.encode()
 _PROBLEM_HEAD: Head = [(b"content-type", b"application/problem+json")]
 
 
@@ -44,23 +48,30 @@ class Exchange:
         "disconnected",
         "headers",
         "keep_alive",
+        "name",
         "posting",
         "protocol",
         "response_complete",
-        "slug",
     )
     message_event = _NobodyWaits()
     response_started = False
     """Never seen half done: an answer is written whole."""
+    bytes_max = REQUEST_BYTES_MAX
 
-    def __init__(self, protocol: HttpProtocol, slug: str, headers: Head) -> None:
+    def __init__(self, protocol: HttpProtocol, name: str, headers: Head) -> None:
+        """`name` is the event's, of the path."""
         self.protocol = protocol
-        self.slug = slug
+        self.name = name
         self.headers = headers
         self.body = b""
         self.posting: Posting | None = None
         self.keep_alive = True
         self.disconnected = self.response_complete = False
+
+    def begin(self, runtime: Runtime) -> None:
+        """The body is whole."""
+        self.posting = Posting(runtime, self.name, self.headers, self.body, self.answer)
+        self.posting.begin()
 
     def answer(self, status: int, head: Head, body: bytes) -> None:
         """Write the response, unless the client is gone."""
@@ -77,6 +88,16 @@ class Exchange:
         if not self.keep_alive:
             protocol.transport.close()
         protocol.on_response_complete()
+
+
+class NoticeExchange(Exchange):
+    """One notice, no larger than it may be; `name` is its provider's, who is known here."""
+
+    __slots__ = ()
+    bytes_max = notices.BODY_BYTES_MAX
+
+    def begin(self, runtime: Runtime) -> None:
+        runtime.payments.notices.hear(self.name, self.headers, self.body, self.answer)
 
 
 class HttpProtocol(BoundedHttp):
@@ -97,8 +118,7 @@ class HttpProtocol(BoundedHttp):
     def begin_request(self) -> None:
         cycle: Any = self.cycle
         if (
-            self.url.endswith(b"/requests")
-            and self.parser.get_method() == b"POST"
+            self.parser.get_method() == b"POST"
             and (cycle is None or cycle.response_complete)
             and self.parser.get_http_version() == "1.1"
             and self.parser.should_keep_alive()
@@ -106,11 +126,27 @@ class HttpProtocol(BoundedHttp):
             and not self.parser.should_upgrade()
             and not self.flow.write_paused
         ):
-            slug = event_in(self.url.decode("latin-1"))
-            if slug is not None:
-                self.cycle = Exchange(self, slug, self.headers)  # type: ignore[assignment]
+            exchange = self._short_way()
+            if exchange is not None:
+                self.cycle = exchange  # type: ignore[assignment]
                 return
         super().begin_request()
+
+    def _short_way(self) -> Exchange | None:
+        if self.url.endswith(b"/requests"):
+            slug = event_in(self.url.decode("latin-1"))
+            return None if slug is None else Exchange(self, slug, self.headers)
+        if self.url.startswith(_NOTICES) and 0 < notices.told_length(self.headers) <= notices.BODY_BYTES_MAX:
+            provider = self.url[len(_NOTICES) :].decode("latin-1")
+            if self._runtime.payments.notices.knows(provider):
+                return NoticeExchange(self, provider, self.headers)
+        return None
+
+    @property
+    def _runtime(self) -> Runtime:
+        gateway: Any = self.config.app
+        runtime: Runtime = gateway.runtime
+        return runtime
 
     def on_body(self, body: bytes) -> None:
         cycle: Any = self.cycle
@@ -118,7 +154,7 @@ class HttpProtocol(BoundedHttp):
             super().on_body(body)
         elif not cycle.response_complete:
             cycle.body = cycle.body + body if cycle.body else body
-            if len(cycle.body) > REQUEST_BYTES_MAX:
+            if len(cycle.body) > cycle.bytes_max:
                 cycle.keep_alive = False  # nobody reads the rest
                 cycle.answer(status_of(_TOO_LARGE), _PROBLEM_HEAD, body_of(_TOO_LARGE))
 
@@ -127,9 +163,7 @@ class HttpProtocol(BoundedHttp):
         if not isinstance(cycle, Exchange):
             super().end_request()
         elif not cycle.response_complete:
-            gateway: Any = self.config.app
-            cycle.posting = Posting(gateway.runtime, cycle.slug, cycle.headers, cycle.body, cycle.answer)
-            cycle.posting.begin()
+            cycle.begin(self._runtime)
 
 
 async def serve(runtime: Runtime, slug: str, scope: Message, receive: Any, send: Any) -> None:

@@ -194,8 +194,8 @@ class Stack:
         ]
         self.base_urls = [f"http://{_in_url(reachable(host))}:{each}" for each in ports]
         specs = [ProcessSpec(f"allocator-{number}", "allocator") for number in range(1, allocators + 1)]
-        self.provider_url = ""
-        """Of the simulated provider, if there is one."""
+        self.provider_url = self.provider_secret = ""
+        """Of the simulated provider, if there is one: where it is, and what it signs with (`whsec_…`)."""
         paying: dict[str, str] = {}
         if payments:
             spec, paying = self._provider(provider_port or free_port())
@@ -241,13 +241,14 @@ class Stack:
         host = reachable(self.host)
         self.provider_url = f"http://{_in_url(host)}:{port}"
         secret = base64.b64encode(self.engines.data_dir.secret("simulated-secret").encode()).decode()
+        self.provider_secret = f"whsec_{secret}"
         notify = ",".join(f"{each}/v1/payments/notices/simulated" for each in self.base_urls)
         own = {"ONSALE_PORT": str(port), "ONSALE_SIMULATED_NOTIFY": notify}
         own["ONSALE_SIMULATED_DIR"] = str(self.engines.data_dir.path / "simulated")
         all_know = {
             "ONSALE_PAYMENT_PROVIDER": "simulated",
             "ONSALE_SIMULATED_URL": self.provider_url,
-            "ONSALE_SIMULATED_SECRET": f"whsec_{secret}",
+            "ONSALE_SIMULATED_SECRET": self.provider_secret,
             "ONSALE_PUBLIC_URL": os.environ.get("ONSALE_PUBLIC_URL") or self.base_url,
         }
         return ProcessSpec("provider-1", "onsale.simulated", own, (host, port)), all_know

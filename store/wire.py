@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from msgspec import Raw, Struct
@@ -63,6 +63,13 @@ class HoldNews(Struct, frozen=True, array_like=True):
     """Who knows it already; empty: the allocator tells it, nobody does."""
     buyer: str
     frame: bytes
+    more: Sequence[tuple[str, bytes]] = ()
+    """(buyer, frame) of what else changed in the same moment, in order."""
+
+    def each(self) -> Iterator[tuple[str, bytes]]:
+        """(buyer, frame) of all of it."""
+        yield self.buyer, self.frame
+        yield from self.more
 
 
 STREAM_LOST = "stream_lost"

@@ -22,7 +22,6 @@ from bench.page.reached import (
 )
 from bench.page.rivals import curve_data, rivals_sections
 from bench.page.sitting import sitting_section
-from bench.report import Curve
 
 HERE = Path(__file__).parent
 TOKENS = HERE.parents[1] / "gateway" / "pages" / "static" / "css" / "tokens.css"
@@ -34,11 +33,13 @@ def page(found: Everything) -> str:
     core, rows = found.core, found.rows()
     parts: list[str] = [headlines(found)]
     if rows:
-        parts.append(reach_section(rows, core.failures if core is not None else {}))
+        parts.append(reach_section(rows, found.failures))
     if found.seating is not None:
         parts.append(sitting_section(found.seating))
+    if found.curves:
+        parts.append(latency_section(found.curves))
     if core is not None and core.curves:
-        parts += [latency_section(core.curves), open_loop_note(core)]
+        parts.append(open_loop_note(core))
     parts += rivals_sections(found.strategies or {})
     if core is not None and core.where_time_goes:
         parts.append(cpu_section(core.where_time_goes))
@@ -78,8 +79,7 @@ def _subtitle(found: Everything) -> str:
 
 def _data(found: Everything) -> str:
     """What page.js draws. `<` is escaped, so no text can end the script element."""
-    curves: list[Curve] = found.core.curves if found.core is not None else []
-    data: dict[str, Any] = {"curves": curves, "idle": curve_data(found.strategies or {})}
+    data: dict[str, Any] = {"curves": found.curves, "idle": curve_data(found.strategies or {})}
     return msgspec.json.encode(data).decode().replace("<", "\\u003c")
 
 

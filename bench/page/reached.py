@@ -173,10 +173,11 @@ def repeat_section() -> Html:
     commands = (
         "./run bench all --json out.json",
         "./run bench seating",
+        "./run bench payments --json payments.json",
         "./run torture --minutes 10 --seed 1 --json torture.json",
         "./run simulate --seeds 5000 --json simulate.json",
         "./run mutants --json mutants.json",
-        "./run bench report out.json torture.json simulate.json mutants.json",
+        "./run bench report out.json payments.json torture.json simulate.json mutants.json",
     )
     return section(
         "repeat",

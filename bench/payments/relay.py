@@ -14,12 +14,13 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 import psycopg
 from msgspec import Struct
 
+from bench.processes import tree_cpu_seconds
 from store.audit import said
 from store.outbox import Told
 from store.subscribers import edit
@@ -57,20 +58,25 @@ class RelayRate(Struct, frozen=True):
     deliveries_per_second: float
     received: int
     """With those sent twice; none where nothing broke."""
+    relay_cpu_us_each: float = 0.0
+    """Microseconds of CPU of all relays for each message."""
 
 
 def measure_relay(
     database_url: str, *, messages: int = 20_000, events: int = 32, relays: int = 1
 ) -> RelayRate:
     """Delivers `messages` of `events` events; the database is migrated, and gets events and a subscriber."""
-    with _sink() as port, psycopg.connect(database_url, autocommit=True) as conn:
+    with sink() as port, psycopg.connect(database_url, autocommit=True) as conn:
         _fill(conn, port, messages, events)
-        with _relays(database_url, relays):
+        with _relays(database_url, relays) as pids:
             begun, at_begin = _reached(port, messages // 10)
+            before = sum(map(tree_cpu_seconds, pids))
             ended, _ = _reached(port, messages)
+            cpu = sum(map(tree_cpu_seconds, pids)) - before
         received = _received(port)["received"]
-    seconds = ended - begun
-    return RelayRate(messages, events, relays, seconds, (messages - at_begin) / seconds, received)
+    seconds, count = ended - begun, messages - at_begin
+    cpu_us_each = round(cpu / count * 1e6, 1)
+    return RelayRate(messages, events, relays, seconds, count / seconds, received, cpu_us_each)
 
 
 def _fill(conn: psycopg.Connection[Any], port: int, messages: int, events: int) -> None:
@@ -84,20 +90,20 @@ def _fill(conn: psycopg.Connection[Any], port: int, messages: int, events: int) 
 
 
 @contextmanager
-def _sink() -> Iterator[int]:
-    with _process("bench.payments.sink", {}, stdout=subprocess.PIPE) as sink:
-        assert sink.stdout is not None, "it was asked for"
-        yield int(sink.stdout.readline())
+def sink() -> Iterator[int]:
+    """A subscriber's port: `http://127.0.0.1:{port}/hook`."""
+    with _process("bench.payments.sink", {}, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None, "it was asked for"
+        yield int(process.stdout.readline())
 
 
 @contextmanager
-def _relays(database_url: str, count: int) -> Iterator[None]:
+def _relays(database_url: str, count: int) -> Iterator[list[int]]:
+    """Their process ids."""
     environ = {"DATABASE_URL": database_url, "REDIS_URL": "redis://none", ALLOW_PRIVATE: "1"}
-    if count == 0:
-        yield
-        return
-    with _process("notifier", environ), _relays(database_url, count - 1):
-        yield
+    with ExitStack() as running:
+        relays = [running.enter_context(_process("notifier", environ)) for _ in range(count)]
+        yield [one.pid for one in relays]
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Telling of payments that changed, after their commit and best effort: who waits, and who must act.
 
 The event's allocator is woken, and the buyer's sockets hear of the hold that was bought and of the payment:
-at once where they are here, through the fan-out where they are at other gateways. The event need not be one
+at once where they are here, through the fan-out where they are at other gateways: all of a moment in one
+message, which costs little however many gateways there are. The event need not be one
 that this gateway serves. Nothing waits for any of it: with Redis away what is told is lost, and those who ask
 learn the same from Postgres.
 """
@@ -31,7 +32,12 @@ QUEUED_MAX: Final = 10_000
 """Beyond it those told of first are forgotten."""
 GROUP_MAX: Final = 500
 
-Outward = tuple[str, list[HoldNews]]
+NEWS_MAX: Final = 200
+"""Most frames of one message to other gateways."""
+
+News = tuple[str, bytes]
+"""(buyer, frame)"""
+Outward = tuple[str, list[News]]
 """(event's slug, what its buyers' sockets elsewhere are told)"""
 
 
@@ -71,14 +77,15 @@ class Telling:
         async with self._pool.connection() as connection:
             payments = await shown.read_many(connection, group)
             slugs = await lookups.slugs(connection, list({one.event_id for one in payments}))
-        news: dict[str, list[HoldNews]] = {}
+        news: dict[str, list[News]] = {}
         for payment in payments:
-            news.setdefault(slugs[payment.event_id], []).extend(shown.news_of(self._gateway_id, payment))
+            told = news.setdefault(slugs[payment.event_id], [])
+            told += [(payment.buyer, frame) for frame in shown.frames_of(payment)]
         for slug, told in news.items():
             event = self._events.known(slug)
             if event is not None:
-                for one in told:
-                    event.holders.tell_here(one.buyer, one.frame)
+                for buyer, frame in told:
+                    event.holders.tell_here(buyer, frame)
             self._outward.append((slug, told))
         self._wake_outward.set()
 
@@ -91,8 +98,10 @@ class Telling:
                 slug, told = self._outward.popleft()
                 pipeline = self._redis.pipeline(transaction=False)
                 pipeline.xadd(stream_key(slug), {POKE: b"1"}, nomkstream=True)
-                for one in told:
-                    pipeline.publish(holds_channel(slug), encode_news(one))
+                for start in range(0, len(told), NEWS_MAX):
+                    (buyer, frame), *more = told[start : start + NEWS_MAX]
+                    news = HoldNews(self._gateway_id, buyer, frame, more)
+                    pipeline.publish(holds_channel(slug), encode_news(news))
                 try:
                     await pipeline.execute()
                 except (RedisError, OSError) as error:

@@ -17,7 +17,7 @@ from onsale.errors import OnsaleError as FrontDoorError
 from store.errors import OnsaleError
 
 app = typer.Typer(
-    no_args_is_help=True, help="Measure: core, strategies, seating or all; report makes a page."
+    no_args_is_help=True, help="Measure: core, strategies, seating, payments or all; report makes a page."
 )
 app.command("strategies")(strategies)
 app.command("seating")(seating)
@@ -53,6 +53,26 @@ def core(
     raise typer.Exit(0 if report.passed else 1)
 
 
+@app.command("payments")
+def payments(
+    json_path: JsonOption = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="A row or a group of rows; may be given several times.")
+    ] = None,
+    quick: QuickOption = False,
+) -> None:
+    """Buying, webhooks out, the sweep. Four minutes, and no part of all; exit code 1 for a miss."""
+    from bench.effort import Effort
+    from bench.payments.run import run_payments
+    from bench.show import core_report
+
+    with _measuring() as status:
+        report = run_payments(only or [], status.update, Effort(quick))
+    _results.print(core_report(report))
+    _write(json_path, report)
+    raise typer.Exit(0 if report.passed else 1)
+
+
 @app.command("all")
 def everything(json_path: JsonOption = None, quick: QuickOption = False) -> None:
     """Core, seating and every strategy in one run, at most fifteen minutes; exit code 1 for a miss."""
@@ -83,7 +103,7 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="JSON of bench all, core, seating or strategies, of torture, simulate or mutants."
+            help="JSON of bench all, core, payments, seating or strategies, of torture, simulate or mutants."
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Where to write the page.")] = Path("report.html"),

@@ -19,11 +19,12 @@ from store.words import FactKind, HoldState
 
 LOCK_HOLDS: Final = f"""
 -- Locks every hold that is asked about, by event and number, whatever its state: it says what becomes of the
--- money. After a wait the row is read again. Alive: by the time that `store.holds.PAY` goes by.
-SELECT hold.event_id, hold.hold_id, hold.buyer, hold.state, hold.quantity, hold.expires_at > {RUN_BY}
+-- money. After a wait the row is read again. Alive: by the time that `store.holds.PAY` goes by. `event` is
+-- not joined: of an event that is new to statistics all holds would be read for each.
+SELECT hold.event_id, hold.hold_id, hold.buyer, hold.state, hold.quantity,
+       hold.expires_at > (SELECT {RUN_BY} FROM event WHERE event.id = hold.event_id)
   FROM hold JOIN unnest(%(events)s::int[], %(holds)s::bigint[]) AS asked (event_id, hold_id)
     ON hold.event_id = asked.event_id AND hold.hold_id = asked.hold_id
-  JOIN event ON event.id = hold.event_id
  ORDER BY hold.event_id, hold.hold_id FOR NO KEY UPDATE OF hold
 """
 

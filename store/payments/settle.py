@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import psycopg
@@ -113,7 +114,7 @@ async def settle(connection: Conn, notices: Sequence[Notice]) -> list[Settled | 
     while left:
         known = await records.read(connection, [notice.payment for notice in left.values()])
         together = _together(left, known)
-        decided = await _decide(connection, [left[place] for place in together])
+        decided = await _decide(connection, [left[place] for place in together], known)
         answers.update(zip(together, decided, strict=True))
         left = {place: notice for place, notice in left.items() if place not in together}
     return [answers[place] for place in range(len(notices))]
@@ -139,12 +140,17 @@ def _together(left: dict[int, Notice], known: dict[int, Known]) -> list[int]:
     return places
 
 
-async def _decide(connection: Conn, notices: list[Notice]) -> list[Settled | OnsaleError]:
-    """One whose rows contradict each other fails alone."""
+async def _decide(
+    connection: Conn, notices: list[Notice], known: dict[int, Known] | None = None
+) -> list[Settled | OnsaleError]:
+    """One whose rows contradict each other fails alone. `known` are their payments as just read, if they
+    were: whatever changed since then, what is written says what was read."""
     for tries in range(1, ROUNDS_MAX + 1):
+        known = known or await records.read(connection, [notice.payment for notice in notices])
         try:
-            return await in_transaction(connection, lambda: _attempt(connection, notices))
+            return await in_transaction(connection, partial(_attempt, connection, notices, known))
         except Changed:
+            known = None
             await asyncio.sleep(jitter(0, RETRY_SECONDS_MAX * tries))
         except (AssertionError, psycopg.IntegrityError):
             if len(notices) == 1:
@@ -154,8 +160,9 @@ async def _decide(connection: Conn, notices: list[Notice]) -> list[Settled | Ons
     raise Unavailable("These payments are being changed by somebody else. Send the notices again.")
 
 
-async def _attempt(connection: Conn, notices: list[Notice]) -> list[Settled | OnsaleError]:
-    known = await records.read(connection, [notice.payment for notice in notices])
+async def _attempt(
+    connection: Conn, notices: list[Notice], known: Mapping[int, Known]
+) -> list[Settled | OnsaleError]:
     seen = await _seen(connection, notices)
     answers: list[Settled | OnsaleError | None] = []
     acted = []

@@ -11,7 +11,6 @@ from msgspec import UNSET, Struct, UnsetType
 from store.holds import Conn
 from store.payments.begin import COLUMNS, Payment, payment_of
 from store.payments.states import OPEN, PaymentState
-from store.wire import HoldNews
 from store.words import HoldState
 
 READ_MANY: Final = f"SELECT {COLUMNS} FROM payment WHERE id = ANY (%(payments)s::bigint[]) ORDER BY id"
@@ -60,13 +59,13 @@ def free(hold_id: int, currency: str) -> ShownPayment:
     return ShownPayment(None, str(hold_id), PaymentState.SUCCEEDED, 0, currency, order=str(hold_id))
 
 
-def news_of(gateway_id: str, payment: Payment) -> list[HoldNews]:
+def frames_of(payment: Payment) -> list[bytes]:
     """What the buyer's sockets are told: of the hold it just bought, and of the payment."""
     frames = [frame(payment)]
     if payment.state is PaymentState.SUCCEEDED and payment.order_id is not None:
         bought = {"type": "hold", "hold": str(payment.order_id), "state": HoldState.PAID}
         frames.insert(0, msgspec.json.encode(bought))
-    return [HoldNews(gateway_id, payment.buyer, one) for one in frames]
+    return frames
 
 
 async def read_many(connection: Conn, payments: Sequence[int]) -> list[Payment]:

@@ -201,7 +201,7 @@ def test_it_runs_until_it_is_told_to_stop_and_counts_what_comes_meanwhile(conn, 
 
 def test_a_row_that_cannot_be_counted_keeps_only_its_own_event(conn, event, caplog):
     events.create_event(conn, "gig-2", "Two", 1, PLAN)
-    conn.execute(outbox.INSERT, {"events": [event], "kinds": ["order.paid"], "bodies": ["[]"]})
+    conn.execute(outbox.INSERT, {"events": [event], "kinds": ["order.paid"], "bodies": "[[]]"})
     sales.sell(conn, 2, PLAN, GUID[:1], {}, "bob", HoldKind.COMPLIMENTARY, WHO)
     stop = threading.Event()
     runner = threading.Thread(target=run, args=(url_of(conn), stop))
