@@ -2,7 +2,8 @@
 
 It asks in the event's stream, as a request of the buyer's like any other, whose id no buyer can use and that
 names the payment (`request_of`): however often it is asked and by whomever, it is decided once. `resolve`
-reads that decision from the ledger: seats again, and they are bought at once; or the money goes back.
+reads that decision from the ledger: seats again, and they are bought at once; or the money goes back. Once
+the event is closed it goes back undecided, too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from store.payments import records
 from store.payments.buying import buy, look_at
 from store.payments.records import Change, Changed, Known
 from store.payments.settle import RETRY_SECONDS_MAX, ROUNDS_MAX
-from store.payments.states import HoldFate, PaymentState
+from store.payments.states import HoldFate, LatePolicy, PaymentState
 from store.plan import Plan
 from store.words import Outcome, Want
 
@@ -79,10 +80,12 @@ async def resolve(connection: Conn, payment_id: int) -> Change | Known | None:
             return None
         key = (payment.buyer, request_of(payment_id))
         decided = (await lookups.decisions(connection, payment.event_id, [key])).get(key)
-        if decided is None:
+        if decided is not None:
+            change = await _change(connection, payment, _decode_decision(decided.frame))
+        elif payment.policy is LatePolicy.REACQUIRE:
             return payment
-        decision = _decode_decision(decided.frame)
-        change = await _change(connection, payment, decision)
+        else:  # the event is over; it was when the payment was read, before the decision was looked for
+            change = Change(payment, PaymentState.REFUND_DUE, reason="seats_gone")
         await records.write(connection, [change])
         await records.tell(connection, [change])
         return change

@@ -21,9 +21,11 @@ from store.payments.charges import Charge
 from store.payments.states import LatePolicy, PaymentState
 
 READ: Final = """
--- Locks nothing. What is written says what was read.
+-- Locks nothing. What is written says what was read. An event that is over gives nobody seats again, and
+-- after a while nobody decides what is asked there: money that comes late goes back.
 SELECT payment.id, event_id, hold_id, order_id, buyer, provider, intent, reason, currency, amount_minor,
-       quantity, seats, charged::text, payment.state, late_payment
+       quantity, seats, charged::text, payment.state,
+       CASE event.state WHEN 'closed' THEN 'refund' ELSE late_payment END
   FROM payment JOIN event ON event.id = event_id WHERE payment.id = ANY (%(payments)s::bigint[])
 """
 

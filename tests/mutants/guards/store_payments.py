@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import In, Kind, Mutant
 
 SETTLE = "tests/store/payments/test_settle.py"
+LATE = "tests/store/payments/test_late.py"
 REFUNDS = "tests/store/payments/test_refunds.py"
 OUTBOX = "tests/store/test_outbox.py"
 ANY_ORDER = f"{SETTLE}::test_any_order_of_notices_ends_with_the_seats_paid_once"
@@ -28,6 +29,21 @@ outbox = In("store/outbox.py")
 migration = In("store/migrations/versions/0010_payments.py")
 
 MUTANTS: list[Mutant] = [
+    records(
+        Kind.CONDITION,
+        "money that comes late asks for no seats of an event that is closed",
+        "       CASE event.state WHEN 'closed' THEN 'refund' ELSE late_payment END\n",
+        "       late_payment\n",
+        f"{SETTLE}::test_money_that_comes_too_late_for_an_event_that_is_closed_goes_back",
+        f"{LATE}::test_money_that_asks_for_seats_of_an_event_that_is_closed_goes_back",
+    ),
+    late(
+        Kind.CONDITION,
+        "money that asks for seats goes back once nobody decides about them",
+        "        elif payment.policy is LatePolicy.REACQUIRE:\n",
+        "        elif payment.policy is not None:\n",
+        f"{LATE}::test_money_that_asks_for_seats_of_an_event_that_is_closed_goes_back",
+    ),
     buying(
         Kind.EXPIRY,
         "money buys no hold that ran out",

@@ -133,6 +133,17 @@ def test_money_that_comes_too_late_is_accounted_for(conn, event, policy, state):
     assert money_is_answered_for(conn)
 
 
+def test_money_that_comes_too_late_for_an_event_that_is_closed_goes_back(conn, event):  # noqa: F811
+    conn.execute("UPDATE event SET late_payment = 'reacquire'")
+    hold(conn, event)
+    payment = begun(conn, event)
+    conn.execute("UPDATE hold SET expires_at = clock_timestamp() - interval '1 second'")
+    conn.execute("UPDATE event SET state = 'closed'")
+    [done] = told(conn, notice(payment))
+    assert (done.state, done.reason) == (PaymentState.REFUND_DUE, "late")
+    assert money_is_answered_for(conn)
+
+
 def test_money_for_a_hold_that_was_given_back_or_made_smaller_goes_back(conn, event):  # noqa: F811
     conn.execute("UPDATE event SET late_payment = 'reacquire'")
     hold(conn, event)
