@@ -1,7 +1,7 @@
 """`./run bench all`: core, seating and every strategy in one run and one file; and reading such files.
 
 A file may hold the JSON of `all`, of `core`, `payments`, `seating` or `strategies` alone, of `torture`,
-`simulate` or `mutants`. `payments` is no part of `all`, which has to end within fifteen minutes.
+`storm`, `simulate` or `mutants`. `payments` is no part of `all`, which has to end within fifteen minutes.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ RATIOS = {
 }
 MUST_BE_ZERO = ("oversold", "lost", "doubled", "reordered", "unexplained")
 TORTURE_FAULTS_MIN = 200
+STORM_PAID_MIN = 10_000
 SALES_A_MINUTE_MIN = 600
 SECONDS_MAX = 880.0
 """A whole run, nearly: what core and seating leave of it the strategies get."""
@@ -53,6 +54,7 @@ class Everything(Struct):
     torture: dict[str, Any] | None = None
     simulation: dict[str, Any] | None = None
     mutants: dict[str, Any] | None = None
+    storm: dict[str, Any] | None = None
 
     @property
     def machine(self) -> dict[str, Any]:
@@ -72,6 +74,8 @@ class Everything(Struct):
         rows += _ratio_rows(self.strategies or {})
         if self.torture is not None:
             rows.append(_torture_row(self.torture))
+        if self.storm is not None:
+            rows.append(_storm_row(self.storm))
         if self.simulation is not None:
             rows.append(_simulation_row(self.simulation))
         if self.mutants is not None:
@@ -142,6 +146,8 @@ def _take(found: Everything, read: Any) -> None:
                 setattr(found, name, value)
     elif "faults_by_kind" in read:
         found.torture = read
+    elif "paid_while_redis_away" in read:
+        found.storm = read
     elif "on_sales_per_cpu_minute" in read:
         found.simulation = read
     elif "guards" in read:
@@ -155,7 +161,8 @@ def _take(found: Everything, read: Any) -> None:
     elif "rows" in read and "machine" in read:
         found.core = msgspec.convert(read, Report)
     else:
-        raise TypeError("none of core, all, payments, seating, strategies, torture, simulate and mutants")
+        known = "core, all, payments, seating, strategies, torture, storm, simulate and mutants"
+        raise TypeError(f"none of {known}")
 
 
 def _ratio_rows(strategies: dict[str, Any]) -> list[Row]:
@@ -177,6 +184,19 @@ def _torture_row(torture: dict[str, Any]) -> Row:
         note += f"; never happened: {', '.join(never)}"
     return at_least(
         "torture_faults", [torture.get("faults", 0)], "faults", TORTURE_FAULTS_MIN, lawful=lawful, note=note
+    )
+
+
+def _storm_row(storm: dict[str, Any]) -> Row:
+    lawful = bool(storm.get("passed"))
+    counts = storm.get("counts") or {}
+    killed = sum((storm.get("killed") or {}).values())
+    note = f"{killed} processes killed, {storm.get('paid_while_redis_away', 0):,} bought without Redis; "
+    note += ", ".join(f"{kind} {count}" for kind, count in counts.items() if count) or "nothing found"
+    if never := storm.get("never"):
+        note += f"; did not take place: {', '.join(never)}"
+    return at_least(
+        "storm_paid", [storm.get("paid", 0)], "payments", STORM_PAID_MIN, lawful=lawful, note=note
     )
 
 

@@ -47,6 +47,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "takeover_after_sigkill": "takeover after SIGKILL: longest time between two answers",
         "cold_start_after_sigkill": "the same with no standby, one allocator started anew",
         "torture_faults": "torture: faults, and nothing oversold, lost, doubled, reordered or unexplained",
+        "storm_paid": "storm: payments, and every one has its seats or went back",
         "simulated_sales_per_minute": "simulated on-sales of 1,000 steps, one core",
         "mutants_caught": "mutants: guards taken out, each noticed by a test",
     },

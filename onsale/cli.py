@@ -147,4 +147,10 @@ _mount(
     "onsale.commands.torture",
     "torture",
 )
+_mount(
+    "storm",
+    "Thousands pay for their holds while everything breaks: is all money accounted for?",
+    "onsale.commands.storm",
+    "storm",
+)
 _mount("mutants", "Break each guard on purpose: which test notices?", "onsale.commands.mutants", "mutants")

@@ -1,4 +1,4 @@
-"""The report page's third part: what was broken on purpose, by torture, simulation and mutants."""
+"""The report page's third part: what was broken on purpose, by torture, storm, simulation and mutants."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from bench.page.markup import Html, section, table, tag
 
 
 def proofs_section(found: Everything) -> Html:
-    """Empty when none of the three was run."""
+    """Empty when none of the four was run."""
     parts = [
         *(_torture(found.torture) if found.torture is not None else []),
+        *(_storm(found.storm) if found.storm is not None else []),
         *(_simulation(found.simulation) if found.simulation is not None else []),
         *(_mutants(found.mutants) if found.mutants is not None else []),
     ]
@@ -35,6 +36,24 @@ def _torture(torture: dict[str, Any]) -> list[Html]:
         tag("p", said),
         tag("ul", *verdicts, class_="counts"),
         _folded(f"the {len(kinds)} kinds of faults", table(["", ""], rows, "facts")) if rows else Html(""),
+    ]
+
+
+def _storm(storm: dict[str, Any]) -> list[Html]:
+    killed: dict[str, int] = storm.get("killed") or {}
+    said = (
+        f"{storm.get('paid', 0):,} payments, {storm.get('orders', 0):,} orders, "
+        f"{sum(killed.values()):,} processes killed in {storm.get('seconds', 0):.0f} s; "
+        f"seed {storm.get('seed', '?')}."
+    )
+    verdicts = [_counted(name, count) for name, count in (storm.get("counts") or {}).items()]
+    rows = [[what, f"{100 * share:.1f} %"] for what, share in (storm.get("shares") or {}).items()]
+    rows += [[f"{what} killed", f"{count:,}"] for what, count in killed.items()]
+    return [
+        tag("h3", "Storm"),
+        tag("p", said),
+        tag("ul", *verdicts, class_="counts"),
+        _folded("what took place", table(["", ""], rows, "facts")) if rows else Html(""),
     ]
 
 

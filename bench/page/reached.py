@@ -175,9 +175,10 @@ def repeat_section() -> Html:
         "./run bench seating",
         "./run bench payments --json payments.json",
         "./run torture --minutes 10 --seed 1 --json torture.json",
+        "./run storm --json storm.json",
         "./run simulate --seeds 5000 --json simulate.json",
         "./run mutants --json mutants.json",
-        "./run bench report out.json payments.json torture.json simulate.json mutants.json",
+        "./run bench report out.json payments.json torture.json storm.json simulate.json mutants.json",
     )
     return section(
         "repeat",

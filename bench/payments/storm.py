@@ -1,204 +1,133 @@
 """The storm: thousands of holds are paid for while everything breaks, and then all money is accounted for.
 
-Two waves of buyers on events of their own, half of which give late money back, half of which ask for the
-seats again. Holds are made and paid for over the API and the simulated provider's page; 20 % of its notices
-come twice, 10 % out of order, 10 % of the buyers pay when their hold has run out; gateways, allocators,
-chores and the provider are killed at random. In the second wave Redis is away from when the holds are made
-until all have paid. Then everything is healed, comes to rest, and is judged from the tables, the provider's
-book, a webhook sink and what buyers were told: see `bench.payments.storming.judge`.
-
-    python -m bench.payments.storm [--holds 5000] [--seed 1] [--json out.json]
-
-The exit code is 1 when anything is not zero.
+Two waves of buyers (`bench.payments.storming.wave`), each on three events: one gives late money back, one
+asks for the seats again, one is canceled in the middle. Holds are made and paid for over the API and the
+simulated provider's page; a fifth of its notices come twice, a tenth out of order, a tenth of the buyers pay
+when their hold has run out, the organiser takes orders back; gateways, allocators, chores and the provider
+are killed at random. In the second wave Redis is away from when the holds are made until all have paid. Then
+everything is healed, comes to rest, and is judged from the tables, the provider's book, the settlement, a
+webhook sink and what buyers were told: see `bench.payments.storming.judge`. `./run storm` is the command.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
-import sys
+import math
+import shutil
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import psycopg
-from msgspec import Struct
 from rich.console import Console
 
 from bench.evidence import Finding
-from bench.generator import mint
+from bench.payments.storming import journal
 from bench.payments.storming import rows as tables
-from bench.payments.storming.buyers import Crowd
-from bench.payments.storming.evidence import Book, Intent, PaymentRow, Rows, Told
-from bench.payments.storming.faults import Storm
+from bench.payments.storming.evidence import Book, Rows
 from bench.payments.storming.judge import judge
-from bench.payments.storming.plan import Fate, fates
-from bench.payments.storming.results import Result, summed_up
-from bench.payments.storming.show import storm_panel
-from bench.payments.storming.stage import POLICIES, PaidStage, make_events, paid_stage
+from bench.payments.storming.plan import fates
+from bench.payments.storming.results import Result, Took, summed_up
+from bench.payments.storming.stage import PaidStage, make_events, paid_stage
+from bench.payments.storming.wave import Say, Wave, blow
 from bench.target import StageEvent, close_event
 from onsale.commands.verify import check
+from onsale.simulated.book import Entry
 
 HOLDS: Final = 5_000
-TTL_SECONDS: Final = 15
-HOLDS_PER_SECOND: Final = 60
-"""By which the second wave's holds are expected to be made, at least; they run so long."""
-PATIENCE_SECONDS: Final = 240.0
-"""Beyond the time its holds run, for a wave to be paid for."""
-SPARE_SEATS: Final = 1.02
-ASKED_AT_ONCE: Final = 8
-Say = Callable[[str], None]
+TTL_SECONDS: Final = 20
+HOLDS_PER_SECOND: Final = 250
+"""The first wave's holds run that much longer: nobody waits for that, as who pays late holds first. Those of
+the second run longer again by what holding takes."""
+HOLDING_ALONE: Final = 0.75
+"""So much of the time it takes to hold and pay at once."""
 Conn = psycopg.Connection[Any]
 
 
-class Wave(Struct):
-    """What one wave leaves for the judge."""
-
-    on_sale: list[StageEvent]
-    told: list[Told]
-    held: int
-    killed: Counter[str]
-    clients: Counter[str]
-    findings: list[Finding]
-    away: tuple[float, float] | None
-    """From when until when Redis was away (Unix seconds)."""
-
-
 def storm(
-    holds: int = HOLDS, seed: int = 1, *, ttl_seconds: int = TTL_SECONDS, tell: Say = lambda _: None
+    holds: int = HOLDS,
+    seed: int = 1,
+    *,
+    ttl_seconds: int = TTL_SECONDS,
+    tell: Say = lambda _: None,
+    keep_in: Path | None = None,
 ) -> Result:
-    """A whole storm of two waves of `holds` buyers each, on an onsale of its own."""
+    """A whole storm of two waves of `holds` buyers each, and some for the canceled events.
+
+    Where there are findings, logs, the provider's journal and all that was judged stay in `keep_in` (None: a
+    new folder).
+    """
     began = time.monotonic()
+    tell("starting a throwaway onsale")
     with paid_stage() as stage:
-        waves = []
+        waves: list[Wave] = []
+        ttl = ttl_seconds + holds // HOLDS_PER_SECOND
         for number, redis_away in enumerate((False, True), start=1):
-            ttl = ttl_seconds + (holds // HOLDS_PER_SECOND if redis_away else 0)
-            who = fates(seed + number, holds, len(POLICIES))
-            on_sale = make_events(stage, number, _seats(who), ttl)
-            tell(f"wave {number}: {holds:,} buyers, holds run {ttl} s" + (", without Redis" * redis_away))
-            blowing = _blow(stage, on_sale, who, seed + number, ttl, redis_away=redis_away, tell=tell)
-            waves.append(asyncio.run(blowing))
+            who = fates(seed + number, holds)
+            wave = Wave(number, make_events(stage, number, who, ttl), len(who), ttl)
+            waves.append(wave)
+            asyncio.run(blow(stage, wave, who, seed + number, redis_away=redis_away, tell=tell))
+            ttl += math.ceil(HOLDING_ALONE * wave.seconds_to_hold)
         tell("judging")
-        result = _judged(stage, waves, Result(seed, 2 * holds, waves=len(waves)))
+        result, rows = _judged(stage, waves, Result(seed, holds))
+        if not result.passed:
+            result.kept = _kept(stage, rows, keep_in)
     result.seconds = round(time.monotonic() - began, 1)
     return result
 
 
-async def _blow(
-    stage: PaidStage,
-    on_sale: list[StageEvent],
-    who: Sequence[Fate],
-    seed: int,
-    ttl_seconds: int,
-    *,
-    redis_away: bool,
-    tell: Say,
-) -> Wave:
-    """One wave, from its first request until all is at rest."""
-    await asyncio.to_thread(stage.set_rough, seed)
-    tokens = mint(stage.stack.token_secret, len(who), f"storm-{seed}")
-    away = None
-    async with Crowd(stage.stack.base_urls, on_sale, who, tokens) as crowd:
-        raging = Storm(stage, seed)
-        if redis_away:
-            await crowd.hold()
-            tell(f"{crowd.can_pay:,} can pay; Redis goes away")
-            await asyncio.to_thread(stage.kill, "valkey")
-            began_at = time.time()
-            paying = asyncio.create_task(crowd.pay())
-        else:
-            paying = asyncio.create_task(crowd.hold_and_pay())
-        findings = await _pressed(crowd, paying, ttl_seconds, redis_away=redis_away)
-        if redis_away:
-            away = (began_at, time.time())
-            await asyncio.to_thread(stage.start, "valkey")
-        await asyncio.to_thread(raging.stop)
-        tell(f"{crowd.pressed:,} have paid; everything heals")
-        await asyncio.to_thread(stage.heal)
-        trouble = [raging.trouble, await asyncio.to_thread(stage.rest, on_sale)]
-        crowd.rest()
-        await paying
-        findings += [Finding("trouble", story) for story in trouble if story]
-        held = sum(buyer.held is not None for buyer in crowd.buyers)
-        return Wave(on_sale, crowd.told, held, raging.killed, crowd.counts, findings, away)
-
-
-async def _pressed(
-    crowd: Crowd, paying: asyncio.Task[None], ttl_seconds: int, *, redis_away: bool
-) -> list[Finding]:
-    """Until everybody who can pay has paid, or patience ends; what that says."""
-    give_up_at = time.monotonic() + ttl_seconds + PATIENCE_SECONDS
-    while not paying.done():
-        settled = redis_away or all(buyer.settled for buyer in crowd.buyers)
-        if settled and crowd.pressed >= crowd.can_pay:
-            break
-        if time.monotonic() > give_up_at:
-            crowd.given_up = True
-            return [Finding("trouble", f"{crowd.can_pay - crowd.pressed} buyers could not pay in time")]
-        await asyncio.sleep(0.2)
-    return []
-
-
-def _seats(who: Sequence[Fate]) -> int:
-    """Of each event: enough for all its buyers, and little more."""
-    wanted = Counter[int]()
-    for fate in who:
-        wanted[fate.event] += fate.quantity
-    return int(max(wanted.values()) * SPARE_SEATS) + 10
-
-
-def _judged(stage: PaidStage, waves: Sequence[Wave], result: Result) -> Result:
+def _judged(stage: PaidStage, waves: Sequence[Wave], result: Result) -> tuple[Result, Rows]:
+    began = time.monotonic()
     on_sale = [event for wave in waves for event in wave.on_sale]
     for wave in waves:
-        result.held += wave.held
-        result.findings += wave.findings
+        result.add(wave.buyers, wave.held, wave.findings, Took.of(wave.ttl_seconds, wave.seconds, wave.waits))
     result.findings += stage.alarms()
     result.killed = dict(sum((wave.killed for wave in waves), Counter[str]()))
     result.clients = dict(sorted(sum((wave.clients for wave in waves), Counter[str]()).items()))
     if result.clients.get("two checkouts for one hold"):
         result.findings.append(Finding("provider", "A hold had two pages to pay it at."))
+    canceled = {event for wave in waves for event in wave.canceled}
     for event in on_sale:
-        close_event(stage.database_url, event)
+        if event.id not in canceled:  # that one is closed
+            close_event(stage.database_url, event)
+    entries = stage.journal()
+    result.notices = journal.notices_of(entries)
     with psycopg.connect(stage.database_url, autocommit=True) as conn:
-        rows = _read(stage, conn, on_sale, [told for wave in waves for told in wave.told])
+        rows = _read(stage, conn, on_sale, waves, entries)
         result.reasons = tables.reasons(conn, on_sale)
-        result.notices = tables.notices(conn, on_sale)
+        result.paid_late = tables.paid_late(conn, on_sale)
         for wave in waves:
             if wave.away is not None:
                 result.paid_while_redis_away += tables.paid_during(conn, wave.on_sale, *wave.away)
-    return summed_up(result, rows, judge(rows))
+    result = summed_up(result, rows, judge(rows))
+    result.seconds_judging = round(time.monotonic() - began, 1)
+    return result, rows
 
 
 def _read(
-    stage: PaidStage,
-    conn: psycopg.Connection[tuple[object, ...]],
-    on_sale: list[StageEvent],
-    told: list[Told],
+    stage: PaidStage, conn: Conn, on_sale: list[StageEvent], waves: Sequence[Wave], entries: list[Entry]
 ) -> Rows:
-    payments = tables.payments(conn, on_sale)
     balance = stage.balance()
     return Rows(
-        payments,
+        tables.payments(conn, on_sale),
         tables.holds(conn, on_sale),
+        tables.areas(conn, on_sale),
         tables.refunds(conn, on_sale),
         tables.outbox(conn, on_sale),
-        _intents(stage, payments),
-        told,
+        journal.intents_of(entries),
+        [told for wave in waves for told in wave.told],
         Book(balance["paid"], balance["paid_minor"], balance["refunded_minor"]),
         stage.sink.got(),
+        tables.settled(conn, on_sale),
+        [one for wave in waves for one in wave.returned],
+        [event for wave in waves for event in wave.canceled],
         stage.sink.not_genuine,
         _verified(conn, on_sale),
     )
-
-
-def _intents(stage: PaidStage, payments: Sequence[PaymentRow]) -> list[Intent]:
-    known = [payment.intent for payment in payments if payment.intent is not None]
-    with ThreadPoolExecutor(ASKED_AT_ONCE) as asking:
-        return list(asking.map(stage.intent, known))
 
 
 def _verified(conn: Conn, on_sale: Sequence[StageEvent]) -> list[str]:
@@ -210,20 +139,12 @@ def _verified(conn: Conn, on_sale: Sequence[StageEvent]) -> list[str]:
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; its exit code."""
-    parser = argparse.ArgumentParser(prog="storm", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--holds", type=int, default=HOLDS, help="buyers of each of the two waves")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path, default=None, help="write everything here as well")
-    said = parser.parse_args(arguments)
-    notes = Console(stderr=True)
-    result = storm(said.holds, said.seed, tell=notes.print)
-    Console().print(storm_panel(result))
-    if said.json is not None:
-        said.json.write_text(json.dumps(result.as_json(), indent=2) + "\n")
-    return 0 if result.passed else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _kept(stage: PaidStage, rows: Rows, keep_in: Path | None) -> str:
+    """Copies what is needed to find a cause to a new folder, where it stays."""
+    if keep_in is not None:
+        keep_in.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="onsale-storm-", dir=keep_in))
+    shutil.copytree(stage.logs, folder / "logs")
+    shutil.copy(stage.stack.engines.data_dir.path / journal.JOURNAL, folder)
+    (folder / "rows.json").write_bytes(msgspec.json.encode(rows))
+    return str(folder)

@@ -103,7 +103,8 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="JSON of bench all, core, payments, seating or strategies, of torture, simulate or mutants."
+            help="JSON of bench all, core, payments, seating or strategies, of torture, storm, simulate or "
+            "mutants."
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Where to write the page.")] = Path("report.html"),

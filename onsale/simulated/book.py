@@ -99,6 +99,10 @@ class Entry(Struct, omit_defaults=True):
     notice: Notice | None = None
     taken: str = ""
     """The notice the seller has, or that was given up."""
+    held_back: str = ""
+    """The notice that those made after it may overtake."""
+    taken_twice: str = ""
+    """The notice that was sent once more after it was taken, and taken again."""
     switches: Switches | None = None
 
 
@@ -189,6 +193,14 @@ class Book:
         """The seller has it, or it was given up."""
         if notice_id in self.untold:
             self._enter(Entry(taken=notice_id))
+
+    def held_back(self, notice_id: str) -> None:
+        """The switches hold it back."""
+        self._enter(Entry(held_back=notice_id))
+
+    def taken_twice(self, notice_id: str) -> None:
+        """The seller had it, was sent it again, and took it."""
+        self._enter(Entry(taken_twice=notice_id))
 
     def set(self, switches: Switches) -> None:
         self._enter(Entry(switches=switches))

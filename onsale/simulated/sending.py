@@ -41,9 +41,12 @@ class Sending:
         self._wake = asyncio.Condition()
         self.attempts = self.taken = self.given_up = 0
 
-    async def add(self, notice: Notice) -> None:
+    async def add(self, notice: Notice, book: Book) -> None:
         """Send it, now or as late as the switches say."""
-        await self._later(notice, 0, self._dice.pause_seconds())
+        pause, held_back = self._dice.pause()
+        if held_back:
+            book.held_back(notice.id)
+        await self._later(notice, 0, pause)
 
     async def woken(self) -> None:
         """The switches are others."""
@@ -67,8 +70,9 @@ class Sending:
             if await self._is_taken(session, notice, tries):
                 self.taken += 1
                 book.taken(notice.id)
-                if self._dice.falls(self._dice.switches.duplicates):
-                    await self._is_taken(session, notice, tries)
+                twice = self._dice.falls(self._dice.switches.duplicates)
+                if twice and await self._is_taken(session, notice, tries + 1):
+                    book.taken_twice(notice.id)
             elif tries + 1 < TRIES_MAX:
                 first, longest = BACKOFF_SECONDS
                 pause = min(first * 2 ** min(tries, 20), longest) * self._dice.jitter()

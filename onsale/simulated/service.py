@@ -70,7 +70,7 @@ class Service:
 
     async def _send(self, _: web.Application) -> AsyncIterator[None]:
         for notice in list(self.book.untold.values()):
-            await self.sending.add(notice)
+            await self.sending.add(notice, self.book)
         task = asyncio.create_task(self.sending.run(self.book))
         yield
         task.cancel()
@@ -79,7 +79,7 @@ class Service:
         self._journal.close()
 
     def _tell(self, notice: Notice) -> None:
-        task = asyncio.get_running_loop().create_task(self.sending.add(notice))
+        task = asyncio.get_running_loop().create_task(self.sending.add(notice, self.book))
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
 

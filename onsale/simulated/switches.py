@@ -58,12 +58,12 @@ class Dice:
         """Whether it happens this time. One that never or always does draws nothing."""
         return chance >= 1.0 or (chance > 0.0 and self._random.random() < chance)
 
-    def pause_seconds(self) -> float:
-        """How long a new notice waits."""
+    def pause(self) -> tuple[float, bool]:
+        """How long a new notice waits, in seconds, and whether it is held back so that others overtake it."""
         pause = self._random.uniform(0, self.switches.delay_ms / 1000) if self.switches.delay_ms else 0.0
-        if self.falls(self.switches.reorder):
-            pause += self._random.uniform(*REORDER_SECONDS)
-        return pause
+        if not self.falls(self.switches.reorder):
+            return pause, False
+        return pause + self._random.uniform(*REORDER_SECONDS), True
 
     def jitter(self) -> float:
         return self._random.uniform(0.5, 1.0)

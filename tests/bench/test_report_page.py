@@ -20,6 +20,7 @@ from bench.everything import Everything, read_files
 from bench.labels import OTHERS, grouped, label
 from bench.page.build import page
 from bench.page.markup import tag
+from bench.payments.storming.results import Result as StormResult
 from bench.report import Curve, Judged, Report, at_least, at_most, for_the_record
 from bench.seating.judge import Verdict
 from bench.seating.results import ONSALE, SKIP_LOCKED, Sale, SeatingReport
@@ -101,6 +102,13 @@ def simulation(**found: object) -> dict[str, object]:
     } | found
 
 
+def storm(**found: object) -> dict[str, object]:
+    done = StormResult(
+        1, 5_000, paid=10_100, paid_while_redis_away=4_000, orders=9_000, killed={"gateway": 3}
+    )
+    return done.as_json() | {"passed": True, "never": []} | found
+
+
 def mutants() -> dict[str, object]:
     caught_by = [{"test": "tests/x.py::test_a_stale_owner_is_fenced[1]"}, {"test": "tests/y.py::test_y"}]
     return {
@@ -116,7 +124,7 @@ def mutants() -> dict[str, object]:
 def whole() -> Everything:
     taken_at = "2026-11-21T14:00:00+00:00"
     return Everything(
-        taken_at, False, 800.0, core(), seating(), strategies(), torture(), simulation(), mutants()
+        taken_at, False, 800.0, core(), seating(), strategies(), torture(), simulation(), mutants(), storm()
     )
 
 
@@ -138,7 +146,7 @@ def test_the_page_says_in_words_what_was_reached_and_missed():
     built = page(whole())
     assert "11,000/s" in built
     assert "10,000 – 12,000" in built
-    assert built.count('class="verdict reached"') == 5
+    assert built.count('class="verdict reached"') == 6
     assert built.count('class="verdict missed"') == 3
 
 
@@ -186,6 +194,7 @@ def test_the_data_of_the_plots_is_json():
         Everything(torture=torture(lost=1)),
         Everything(simulation=simulation(broken=[{"story": "ann"}])),
         Everything(mutants={"guards": 0, "caught": 0}),
+        Everything(storm=storm(killed={}, shares={})),
     ],
 )
 def test_parts_that_were_not_measured_are_left_out(found):
@@ -210,6 +219,7 @@ def test_what_was_broken_on_purpose_is_told():
     built = page(whole())
     assert "fenced" in built
     assert "a stale owner is fenced and 1 more" in built
+    assert "10,100 payments, 9,000 orders" in built
     assert "✗ survived: why" in built
     assert "ann lost a seat" in page(
         Everything(simulation=simulation(passed=False, broken=[{"story": "ann lost a seat"}]))
@@ -236,10 +246,20 @@ def test_a_torture_in_which_something_never_took_place_is_missed_and_says_what()
     assert "never happened: offers, moves" in row.note
 
 
+def test_a_storm_in_which_money_was_not_accounted_for_is_missed_whatever_was_paid():
+    (row,) = Everything(storm=storm(passed=False, counts={"unanswered": 2, "misled": 0})).rows()
+    assert not row.reached
+    assert row.note == "3 processes killed, 4,000 bought without Redis; unanswered 2"
+    (short,) = Everything(storm=storm(passed=False, never=["paid past expiry: 9.9 %"])).rows()
+    assert "did not take place: paid past expiry" in short.note
+    assert Everything(storm=storm()).rows()[0].reached
+    assert not Everything(storm=storm(paid=9_999)).rows()[0].reached
+
+
 def test_reports_are_read_from_several_files(tmp_path):
     parts = {
         "core": core(), "seating": seating(), "strategies": strategies(), "torture": torture(),
-        "simulation": simulation(), "mutants": mutants(), "all": whole(),
+        "simulation": simulation(), "mutants": mutants(), "storm": storm(), "all": whole(),
     }  # fmt: skip
     paths = {}
     for name, part in parts.items():

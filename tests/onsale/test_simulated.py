@@ -129,9 +129,16 @@ def test_dice_of_one_seed_fall_alike():
     switches = Switches(duplicates=0.5, delay_ms=1_000, reorder=0.5, seed=5)
     one, other = Dice(switches), Dice(switches)
     assert [one.falls(0.5) for _ in range(50)] == [other.falls(0.5) for _ in range(50)]
-    assert [one.pause_seconds() for _ in range(50)] == [other.pause_seconds() for _ in range(50)]
+    assert [one.pause() for _ in range(50)] == [other.pause() for _ in range(50)]
     assert not any(one.falls(0.0) for _ in range(50))
     assert all(one.falls(1.0) for _ in range(50))
+
+
+def test_the_dice_say_which_notices_they_hold_back():
+    dice = Dice(Switches(delay_ms=10, reorder=0.5, seed=5))
+    pauses = [dice.pause() for _ in range(50)]
+    assert {held for _, held in pauses} == {True, False}
+    assert all((seconds >= 0.2) is held for seconds, held in pauses)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +218,14 @@ async def provider(
             yield service, seller, url, session
 
 
+def entries_of(tmp_path) -> list[Entry]:
+    journal = Journal(tmp_path / "journal.jsonl")
+    try:
+        return list(journal.entries())
+    finally:
+        journal.close()
+
+
 async def all_taken(service: Service) -> None:
     await until(lambda: not service.book.untold)
 
@@ -236,6 +251,30 @@ async def test_duplicates_and_wrong_signatures_are_what_they_say(tmp_path):
         await until(lambda: len([genuine for _, genuine in seller.got if genuine]) >= 5)
         assert not all(genuine for _, genuine in seller.got)
         assert len(seller.got) >= 10
+
+
+@scenario
+async def test_the_journal_says_which_notices_were_taken_twice(tmp_path):
+    async with provider(tmp_path) as (service, seller, url, session):
+        await session.post(f"{url}/control", json={"duplicates": 1})
+        service.book.pay(service.book.make(ASKED, "").id)
+        await until(lambda: any(entry.taken_twice for entry in entries_of(tmp_path)))
+        [notice] = [entry.notice.id for entry in entries_of(tmp_path) if entry.notice is not None]
+        assert [entry.taken_twice for entry in entries_of(tmp_path) if entry.taken_twice] == [notice]
+        assert [number for number, _ in seller.got] == [notice, notice]
+
+
+@scenario
+async def test_the_journal_says_which_notices_were_held_back(tmp_path):
+    async with provider(tmp_path) as (service, seller, url, session):
+        await session.post(f"{url}/control", json={"reorder": 1})
+        service.book.pay(service.book.make(ASKED, "").id)
+        await session.post(f"{url}/control", json={"reorder": 0})
+        service.book.pay(service.book.make(ASKED, "").id)
+        await all_taken(service)
+        first, second = [entry.notice.id for entry in entries_of(tmp_path) if entry.notice is not None]
+        assert [entry.held_back for entry in entries_of(tmp_path) if entry.held_back] == [first]
+        assert [number for number, _ in seller.got] == [second, first]
 
 
 @scenario

@@ -1,11 +1,14 @@
-"""What the storm's judge judges: rows of the tables, what the provider's book says, what buyers and a
-webhook sink were told. Types only."""
+"""What the storm's judge judges: rows of the tables, the provider's journal, the settlement, what buyers, the
+organiser and a webhook sink were told. Types only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
+
+from bench.payments.storming.plan import TakenBack
 
 
 class PaymentRow(Struct, frozen=True):
@@ -37,8 +40,24 @@ class HoldRow(Struct, frozen=True):
     state: str
     quantity: int
     seats: tuple[int, ...]
+    places: dict[int, int]
+    """Area → standing places."""
     worth_minor: int
-    """Of the seats that are sold to it."""
+    """Of the seats that are sold to it, and of its places."""
+
+    @property
+    def has(self) -> int:
+        return len(self.seats) + sum(self.places.values())
+
+
+class AreaRow(Struct, frozen=True):
+    """Standing places, counted."""
+
+    event_id: int
+    area: int
+    capacity: int
+    held: int
+    sold: int
 
 
 class RefundRow(Struct, frozen=True):
@@ -89,11 +108,38 @@ class Told(Struct, frozen=True):
     order: str | None
 
 
+class Returned(Struct, frozen=True):
+    """What the organiser took of an order, and was told that it is done."""
+
+    event_id: int
+    order: int
+    what: TakenBack
+    count: int
+    """Seats and places."""
+
+
+class Settled(Struct, frozen=True):
+    """What the product's own settlement says of an event."""
+
+    event_id: int
+    balances: bool
+    stories: list[str]
+    """What does not balance."""
+    orders: int
+    money_in_minor: int
+    refunded_minor: int
+    refund_due_minor: int
+    standing_minor: int
+    provider_fee_minor: int
+    payout_minor: int
+
+
 class Rows(Struct, frozen=True):
     """Everything, after all was healed and came to rest."""
 
     payments: Sequence[PaymentRow]
     holds: Sequence[HoldRow]
+    areas: Sequence[AreaRow]
     refunds: Sequence[RefundRow]
     outbox: Sequence[OutboxRow]
     intents: Sequence[Intent]
@@ -101,7 +147,11 @@ class Rows(Struct, frozen=True):
     book: Book
     delivered: Mapping[str, int]
     """Message id → how often the sink got it."""
+    settled: Sequence[Settled]
+    returned: Sequence[Returned] = ()
+    canceled: Collection[int] = ()
+    """Events that the organiser canceled."""
     not_genuine: int = 0
     """Deliveries to the sink whose signature was wrong."""
-    verified: Sequence[str] = field(default_factory=tuple)
+    verified: Sequence[str] = ()
     """What `./run verify` found in any of the events."""

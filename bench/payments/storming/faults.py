@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bench.payments.storming.plan import Blow, Victim, blows
-from bench.torture.stage import Stage
+from bench.payments.storming.stage import PaidStage
 
 STOP_SECONDS_MAX = 60.0
 
@@ -17,7 +17,7 @@ STOP_SECONDS_MAX = 60.0
 class Storm:
     """Blows in a thread, from now until `stop`."""
 
-    def __init__(self, stage: Stage, seed: int) -> None:
+    def __init__(self, stage: PaidStage, seed: int) -> None:
         self.killed: Counter[str] = Counter()
         self.trouble = ""
         """What could not be done; then the storm ended early and says nothing about onsale."""
@@ -49,6 +49,8 @@ class Storm:
         self.killed[blow.victim.value] += 1
         self._over.wait(blow.down_seconds)
         self._stage.start(name)
+        if not blow.hasty:
+            self._stage.wait_answers(name, self._over)
 
     def _name(self, blow: Blow) -> str:
         """Of allocators the one that owns an event, half of the time."""
@@ -60,7 +62,7 @@ class Storm:
 
 
 @contextmanager
-def raging(stage: Stage, seed: int) -> Iterator[Storm]:
+def raging(stage: PaidStage, seed: int) -> Iterator[Storm]:
     """A storm for as long as the block."""
     storm = Storm(stage, seed)
     try:

@@ -28,6 +28,11 @@ class Sink:
         """Message id → how often it came, well signed."""
         return dict(self._got)
 
+    @property
+    def different(self) -> int:
+        """How many messages came, however often each."""
+        return len(self._got)
+
     async def hear(self, request: web.Request) -> web.Response:
         """A delivery."""
         body = await request.read()

@@ -77,6 +77,16 @@ def test_refused_seats_send_the_money_back(conn, event, payment, outcome, result
     assert resolve(conn, payment) is None
 
 
+def test_seats_that_were_given_before_the_event_closed_are_bought(conn, event, payment):  # noqa: F811
+    hold(conn, event, hold_id=AGAIN)
+    decide(conn, event, payment, "held", f'{{"hold":"{AGAIN}","seats":[]}}')
+    conn.execute("UPDATE event SET state = 'closed'")
+    resolve(conn, payment)
+    after = read(conn, payment)
+    assert (after.state, after.order_id) == (PaymentState.SUCCEEDED, AGAIN)
+    assert money_is_answered_for(conn)
+
+
 def test_seats_that_were_given_and_lost_again_send_the_money_back(conn, event, payment):  # noqa: F811
     hold(conn, event, hold_id=AGAIN, seconds=RUN_OUT)
     decide(conn, event, payment, "held", f'{{"hold":"{AGAIN}","seats":[]}}')
