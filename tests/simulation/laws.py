@@ -31,6 +31,7 @@ from store.stream.port import REQUEST, RawEntry
 from store.wire import arrival_order, decode_entry
 from store.words import Arrival, EventState, Policy
 from tests.allocator.house import snapshot
+from tests.simulation import returned
 from tests.simulation.clients import all_seen
 from tests.simulation.gateways import EVENT
 from tests.simulation.load import load_memory
@@ -54,6 +55,8 @@ HAND = {
     "recategorise": "recategorised",
 }
 """An operator's change, and the fact it is in the ledger."""
+BY_HAND = set(HAND.values()) - {"returned"}
+"""For what came back see `tests.simulation.returned`: buyers return too."""
 
 
 class OnCommit:
@@ -198,6 +201,7 @@ def demand(sale: OnSale) -> list[str]:
     found.extend(_chain(sale))
     found.extend(_replay(sale))
     found.extend(_audited(sale))
+    found.extend(returned.unexplained(sale.database))
     if not unrest:
         found.extend(_memories(sale))
     return found
@@ -311,18 +315,12 @@ def _replay(sale: OnSale) -> list[str]:
 
 
 def _audited(sale: OnSale) -> list[str]:
-    """Each operator's change of seats is in the ledger once, in order, and says who and why. What buyers
-    return is in no audit; of all that came back the world was told once.
-    """
-    rows = sale.database.rows
-    changes = [msgspec.json.decode(what) for _, _, what in rows["audit"].values()]
-    audited = [HAND[change["change"]] for change in changes if change["change"] != "release"]
+    """Each operator's change of seats is in the ledger once, in order, and says who and why."""
+    changes = [msgspec.json.decode(what) for _, _, what in sale.database.rows["audit"].values()]
+    audited = [HAND[change["change"]] for change in changes if change["change"] not in ("release", "return")]
     audited += ["blocked" for change in changes if change.get("taken_off_sale")]
-    told = [row.outcome for _, row in sorted(rows["ledger"].items()) if row.outcome in HAND.values()]
-    back = list(rows["outbox"].values())
-    by_buyers = back.count("order.changed") + back.count("order.refunded") - audited.count("returned")
-    audited += ["returned"] * by_buyers
-    if by_buyers >= 0 and Counter(told) == Counter(audited):
+    told = [row.outcome for _, row in sorted(sale.database.rows["ledger"].items()) if row.outcome in BY_HAND]
+    if Counter(told) == Counter(audited):
         return []
     return [f"unexplained: operators made {Counter(audited)}, the ledger has {Counter(told)}"]
 

@@ -21,9 +21,9 @@ def _nothing(session: Session, values: Mapping[str, Any]) -> Rows:
 
 
 def _tell(session: Session, values: Mapping[str, Any]) -> Rows:
-    for kind in values["kinds"]:
+    for kind, body in zip(values["kinds"], values["bodies"], strict=True):
         session.database.last_told += 1
-        session.insert("outbox", session.database.last_told, kind)
+        session.insert("outbox", session.database.last_told, (kind, body))
     return [(1,)]
 
 
