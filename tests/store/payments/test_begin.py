@@ -10,7 +10,6 @@ from tests.store.payments.test_settle import event  # noqa: F401
 from tests.store.test_holds import conn, hold  # noqa: F401
 from tests.store.test_holds import event as free_event  # noqa: F401
 
-
 NO_DECISION = "SET session_replication_role = replica; DELETE FROM ledger; RESET session_replication_role"
 
 
