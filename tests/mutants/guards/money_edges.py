@@ -90,8 +90,8 @@ MUTANTS: list[Mutant] = [
     answered(
         Kind.CHECKER,
         "an order whose money went back has nothing that cost money",
-        "                ELSE hold.state = 'paid' AND EXISTS (",
-        "                ELSE false AND EXISTS (",
+        "                WHEN hold.state = 'paid' THEN EXISTS (",
+        "                WHEN hold.state = 'paid' THEN false AND EXISTS (",
         FREE_STANDS,
     ),
     answered(

@@ -114,7 +114,7 @@ def test_who_gives_a_refund_waits_for_who_moves_its_payment_and_holds_nothing_me
             giving = asyncio.create_task(refunds.given(own, due, "re_1"))
             waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
             await until(lambda: conn.execute(waits).fetchone() != (0,) or giving.done())
-            conn.execute("UPDATE refund SET last_error = 'moved'")
+            conn.execute("SELECT 1 FROM refund FOR UPDATE NOWAIT")
             conn.execute("COMMIT")
             return await giving
 
