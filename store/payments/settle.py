@@ -104,7 +104,8 @@ async def settle(connection: Conn, notices: Sequence[Notice]) -> list[Settled | 
 
     `NotFound` (unknown_payment): no such payment of that provider; it may come again, nothing was changed.
     `Conflicted` (amount_mismatch). A plain `OnsaleError` for one whose rows contradict each other or a
-    constraint: it fails alone, with an alert. Raises `Unavailable` when nothing could be decided.
+    constraint, or that Postgres cannot keep: it fails alone, with an alert. Raises `Unavailable` when nothing
+    could be decided.
     """
     assert len(notices) <= NOTICES_MAX, "callers part what they give"
     answers: dict[int, Settled | OnsaleError] = {}
@@ -142,7 +143,7 @@ async def _decide(connection: Conn, notices: list[Notice]) -> list[Settled | Ons
             return await in_transaction(connection, lambda: _attempt(connection, notices))
         except Changed:
             await asyncio.sleep(jitter(0, RETRY_SECONDS_MAX * tries))
-        except (AssertionError, psycopg.IntegrityError):
+        except (AssertionError, psycopg.IntegrityError, psycopg.DataError):
             if len(notices) == 1:
                 log.exception("ALERT: payment %d contradicts what is known of it", notices[0].payment)
                 return [OnsaleError("What is known of this payment contradicts itself. It was not changed.")]

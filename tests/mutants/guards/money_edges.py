@@ -15,6 +15,8 @@ KEYS = "tests/gateway/test_idempotency_key.py"
 REFUNDS = "tests/store/payments/test_refunds.py"
 FREE_STANDS = f"{REFUNDS}::test_what_cost_nothing_stands_once_all_the_money_went_back"
 
+SETTLE = "tests/store/payments/test_settle.py"
+UNKEPT = f"{SETTLE}::test_what_postgres_cannot_keep_fails_alone_and_declines_are_counted_to_a_bound"
 CANCEL = "tests/store/calling_off/test_cancel.py"
 GIVEN_ON = "tests/store/calling_off/test_move.py::test_who_was_given_a_ticket_has_it_in_the_other_event"
 BEGIN = "tests/store/payments/test_begin.py"
@@ -26,6 +28,7 @@ refunds = In("store/payments/refunds.py")
 telling = In("gateway/payments/telling.py")
 steps = In("store/calling_off/steps.py")
 rebook = In("store/calling_off/rebook.py")
+settle = In("store/payments/settle.py")
 records = In("store/payments/records.py")
 late = In("store/payments/late.py")
 stripe = In("gateway/payments/stripe.py")
@@ -163,6 +166,20 @@ MUTANTS: list[Mutant] = [
         "places_there(area, count, rows), there",
         "places_there(area, count, {}), there",
         GIVEN_ON,
+    ),
+    settle(
+        Kind.HALVING,
+        "a notice that Postgres cannot keep does not stop the others",
+        "psycopg.IntegrityError, psycopg.DataError)",
+        "psycopg.IntegrityError)",
+        UNKEPT,
+    ),
+    records(
+        Kind.BOUND,
+        "declines are counted to a bound",
+        "declines = least(declines + new.declined, 9999)",
+        "declines = declines + new.declined",
+        UNKEPT,
     ),
     decode(
         Kind.BOUND,
