@@ -2,6 +2,7 @@
 
 It is an order of the same buyer with the same seats, by guid, and as many places. It is numbered like a sale
 by hand. Its payment goes along: the money is where its order is, and a later refund comes out of it there.
+Whoever was given a ticket of it has that ticket there; codes that nobody said yet mean nothing any more.
 What cannot be had there is refunded, whole orders at a time.
 
 Lock order: the other event, both cursors by number, the order, seats and areas there and here, the payment.
@@ -15,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
+from psycopg.rows import tuple_row
 
 from store import sales
 from store.audit import Said
@@ -27,6 +29,8 @@ from store.payments.begin import decode_charged
 from store.payments.charges import Charge, Line, lines_of
 from store.plan import Plan
 from store.sales import Order
+from store.tickets.items import NOTHING, SEAT, Item, Rows, places_there
+from store.tickets.rows import READ, rows_of
 from store.words import HoldKind, HoldState
 
 READ_PAYMENT: Final = """
@@ -48,6 +52,13 @@ MOVE_REFUNDS: Final = "UPDATE refund SET event_id = %(to)s WHERE payment_id = %(
 INSERT: Final = """
 INSERT INTO rebooked (event_id, order_id, to_event_id, to_order_id, payment_id, amount_minor, areas)
 VALUES (%(event)s, %(hold)s, %(to)s, %(new)s, %(payment)s, %(left)s, %(areas)s)
+"""
+
+GIVE_TICKETS: Final = """
+-- To who has them, where it is not the order's buyer. Serials begin anew: tokens of another event are others.
+INSERT INTO ticket (event_id, order_id, area_no, number, holder)
+SELECT %(to)s, %(new)s, given.*
+  FROM unnest(%(item_areas)s::int[], %(item_numbers)s::int[], %(holders)s::text[]) AS given
 """
 
 
@@ -91,6 +102,15 @@ class Translation:
             return None
         areas = {self._areas[area]: count for area, count in has.areas.items()}
         return _Has(sorted([self._seats[seat] for seat in has.seats]), areas)
+
+    def tickets(self, has: _Has, rows: Rows) -> list[tuple[Item, str]]:
+        """(the ticket there, who was given it), of what an order has; places are numbered from 1 there."""
+        items = [(Item(SEAT, seat), Item(SEAT, self._seats[seat])) for seat in has.seats]
+        for area, count in has.areas.items():
+            there = [Item(self._areas[area], number) for number in range(1, count + 1)]
+            items += zip(places_there(area, count, rows), there, strict=True)
+        holders = [(new, rows.get(old, NOTHING).holder) for old, new in items]
+        return [(item, holder) for item, holder in holders if holder is not None]
 
     def charge(self, charge: Charge) -> Charge | None:
         """The same money for the same things there; None where a category is not there.
@@ -190,3 +210,8 @@ def _move(
         assert moved.rowcount == 1, "the order is locked, and its payment changes with it only"
         conn.execute(MOVE_REFUNDS, given)
     conn.execute(INSERT, given)
+    rows = rows_of(conn.cursor(row_factory=tuple_row).execute(READ, values).fetchall())
+    if tickets := by.tickets(has, rows):
+        given["item_areas"] = [item.area for item, _ in tickets]
+        given["item_numbers"] = [item.number for item, _ in tickets]
+        conn.execute(GIVE_TICKETS, given | {"holders": [holder for _, holder in tickets]})

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import msgspec
+import psycopg
 
 from store import blocks, sales
 from store.audit import Said
@@ -43,10 +44,12 @@ SELECT called_off.event_id, event.slug, to_event_id, target.slug, who, why
  WHERE done_at IS NULL ORDER BY begun_at, called_off.event_id LIMIT {EVENTS_MAX}
 """
 ACTIVE_HOLDS: Final = f"""
-SELECT hold_id FROM hold WHERE event_id = %(event)s AND state = 'active' ORDER BY hold_id LIMIT {HOLDS_MAX}
+SELECT hold_id FROM hold WHERE event_id = %(event)s AND state = 'active' AND hold_id > %(after)s
+ ORDER BY hold_id LIMIT {HOLDS_MAX}
 """
 ORDERS: Final = f"""
-SELECT hold_id FROM hold WHERE event_id = %(event)s AND state = 'paid' ORDER BY hold_id LIMIT {ORDERS_MAX}
+SELECT hold_id FROM hold WHERE event_id = %(event)s AND state = 'paid' AND hold_id > %(after)s
+ ORDER BY hold_id LIMIT {ORDERS_MAX}
 """
 LOCK_ACTIVE: Final = """
 SELECT 1 FROM hold WHERE event_id = %(event)s AND hold_id = %(hold)s AND state = 'active' FOR UPDATE
@@ -122,19 +125,29 @@ def _step(conn: Conn, one: _Running, tell: Tell | None) -> int:
     return done or _finish(conn, one)
 
 
-def _end_holds(conn: Conn, one: _Running, plan: Plan, tell: Tell | None) -> int:
-    ended = 0
-    for (hold_id,) in conn.execute(ACTIVE_HOLDS, {"event": one.event_id}).fetchall():
+def _end_some(conn: Conn, one: _Running, find: str, end: Callable[[int], int]) -> int:
+    """The first that `find` gives are ended; where that fails with all of them, those behind them."""
+    done = after = 0
+    while not done:
+        found = [hold for (hold,) in conn.execute(find, {"event": one.event_id, "after": after}).fetchall()]
+        if not found:
+            break
+        done, after = sum([end(hold) for hold in found]), found[-1]
+    return done
 
-        def attempt(hold_id: int = hold_id) -> Released | None:
+
+def _end_holds(conn: Conn, one: _Running, plan: Plan, tell: Tell | None) -> int:
+    def end(hold_id: int) -> int:
+        def attempt() -> Released | None:
             if conn.execute(LOCK_ACTIVE, {"event": one.event_id, "hold": hold_id}).fetchone() is None:
                 return None  # bought, given back or ended by somebody else meanwhile
             released = blocks.release_hold(conn, one.event_id, plan, hold_id, one.said)
             _count(conn, one, holds=1)
             return released
 
-        ended += _told(one.slug, _alone(conn, attempt, f"hold {hold_id} of {one.slug}"), tell)
-    return ended
+        return _told(one.slug, _alone(conn, attempt, f"hold {hold_id} of {one.slug}"), tell)
+
+    return _end_some(conn, one, ACTIVE_HOLDS, end)
 
 
 def _end_waiting(conn: Conn, one: _Running) -> int:
@@ -148,15 +161,12 @@ def _end_waiting(conn: Conn, one: _Running) -> int:
 
 
 def _end_orders(conn: Conn, one: _Running, plan: Plan, tell: Tell | None) -> int:
-    orders = [order for (order,) in conn.execute(ORDERS, {"event": one.event_id}).fetchall()]
-    if not orders:
-        return 0
     if one.to_id is None or one.to_slug is None:
-        return sum([_refund(conn, one, plan, order, tell) for order in orders])
+        return _end_some(conn, one, ORDERS, lambda order: _refund(conn, one, plan, order, tell))
     event = Side(one.event_id, one.slug, plan)
     to = Side(one.to_id, one.to_slug, plan_of(conn, one.to_id))
     by = Translation(plan, to.plan)
-    return sum([_move(conn, one, event, to, by, order, tell) for order in orders])
+    return _end_some(conn, one, ORDERS, lambda order: _move(conn, one, event, to, by, order, tell))
 
 
 def _refund(conn: Conn, one: _Running, plan: Plan, order_id: int, tell: Tell | None) -> int:
@@ -235,6 +245,6 @@ def _alone(conn: Conn, attempt: Callable[[], Any], what: str) -> Any:
         return in_transaction(conn, attempt)
     except Unavailable as error:
         log.info("%s is left for the next step: %s", what, error)
-    except AssertionError:
+    except (AssertionError, psycopg.IntegrityError):
         log.exception("%s: ALERT: its rows contradict each other; it is left as it is", what)
     return None

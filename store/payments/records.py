@@ -33,7 +33,7 @@ CHANGE: Final = """
 UPDATE payment
    SET state = new.state, order_id = coalesce(payment.order_id, new.order_id),
        intent = coalesce(payment.intent, new.intent),
-       reason = coalesce(new.reason, payment.reason), declines = declines + new.declined,
+       reason = coalesce(new.reason, payment.reason), declines = least(declines + new.declined, 9999),
        succeeded_at = coalesce(succeeded_at, CASE WHEN new.money THEN clock_timestamp() END),
        provider_fee_minor = provider_fee_minor + new.provider_fee,
        refund_due_minor = CASE new.state WHEN 'refund_due' THEN amount_minor ELSE refund_due_minor END

@@ -15,12 +15,19 @@ KEYS = "tests/gateway/test_idempotency_key.py"
 REFUNDS = "tests/store/payments/test_refunds.py"
 FREE_STANDS = f"{REFUNDS}::test_what_cost_nothing_stands_once_all_the_money_went_back"
 
+SETTLE = "tests/store/payments/test_settle.py"
+UNKEPT = f"{SETTLE}::test_what_postgres_cannot_keep_fails_alone_and_declines_are_counted_to_a_bound"
+CANCEL = "tests/store/calling_off/test_cancel.py"
+GIVEN_ON = "tests/store/calling_off/test_move.py::test_who_was_given_a_ticket_has_it_in_the_other_event"
 BEGIN = "tests/store/payments/test_begin.py"
 
 answered = In("store/payments/answered.py")
 begin = In("store/payments/begin.py")
 buying = In("store/payments/buying.py")
 telling = In("gateway/payments/telling.py")
+steps = In("store/calling_off/steps.py")
+rebook = In("store/calling_off/rebook.py")
+settle = In("store/payments/settle.py")
 records = In("store/payments/records.py")
 late = In("store/payments/late.py")
 stripe = In("gateway/payments/stripe.py")
@@ -85,8 +92,8 @@ MUTANTS: list[Mutant] = [
     answered(
         Kind.CHECKER,
         "an order whose money went back has nothing that cost money",
-        "                ELSE hold.state = 'paid' AND EXISTS (",
-        "                ELSE false AND EXISTS (",
+        "                WHEN hold.state = 'paid' THEN EXISTS (",
+        "                WHEN hold.state = 'paid' THEN false AND EXISTS (",
         FREE_STANDS,
     ),
     answered(
@@ -123,6 +130,48 @@ MUTANTS: list[Mutant] = [
         "                except Exception:  # whoever pays next",
         "                except NotImplementedError:  # whoever pays next",
         "tests/gateway/payments/test_telling.py::test_one_whom_nobody_could_tell_stops_nobody_behind",
+    ),
+    steps(
+        Kind.HALVING,
+        "an order that a constraint refuses does not keep the others",
+        "    except (AssertionError, psycopg.IntegrityError):\n",
+        "    except AssertionError:\n",
+        f"{CANCEL}::test_an_order_whose_rows_contradict_each_other_is_left_and_the_others_go_back",
+    ),
+    steps(
+        Kind.CONDITION,
+        "orders that contradict themselves keep none behind them",
+        "    while not done:\n        found",
+        "    while not after:\n        found",
+        f"{CANCEL}::test_however_many_orders_contradict_themselves_those_behind_them_go_back",
+    ),
+    rebook(
+        Kind.CONDITION,
+        "who was given a ticket has it in the other event",
+        "    if tickets := by.tickets(has, rows):\n",
+        "    if not (tickets := by.tickets(has, rows)):\n",
+        GIVEN_ON,
+    ),
+    rebook(
+        Kind.CONDITION,
+        "places that went are not given in the other event",
+        "places_there(area, count, rows), there",
+        "places_there(area, count, {}), there",
+        GIVEN_ON,
+    ),
+    settle(
+        Kind.HALVING,
+        "a notice that Postgres cannot keep does not stop the others",
+        "psycopg.IntegrityError, psycopg.DataError)",
+        "psycopg.IntegrityError)",
+        UNKEPT,
+    ),
+    records(
+        Kind.BOUND,
+        "declines are counted to a bound",
+        "declines = least(declines + new.declined, 9999)",
+        "declines = declines + new.declined",
+        UNKEPT,
     ),
     decode(
         Kind.BOUND,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tests.mutants.mutant import In, Kind, Mutant
 
 SETTLE = "tests/store/payments/test_settle.py"
-LATE = "tests/store/payments/test_late.py"
 REFUNDS = "tests/store/payments/test_refunds.py"
 OUTBOX = "tests/store/test_outbox.py"
 ANY_ORDER = f"{SETTLE}::test_any_order_of_notices_ends_with_the_seats_paid_once"

@@ -180,17 +180,37 @@ def _cancel(url):
         cancel(own, "gig", SAID)
 
 
-def test_an_order_whose_rows_contradict_each_other_is_left_and_the_others_go_back(conn, event, caplog):
+QUANTITY = "UPDATE hold SET quantity = {} WHERE hold_id = 65536"
+PLACES = "UPDATE area SET sold = {}"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [(QUANTITY.format(9), QUANTITY.format(3)), (PLACES.format(2), PLACES.format(3))],
+    ids=["it counts others", "a constraint refuses it"],
+)
+def test_an_order_whose_rows_contradict_each_other_is_left_and_the_others_go_back(
+    conn, event, caplog, wrong, right
+):
     sold(conn, event)
     cancel(conn, "gig", SAID)
-    conn.execute("UPDATE hold SET quantity = 9 WHERE hold_id = %s", (HOLD,))
+    conn.execute(wrong)
     steps.step(conn)
     done = read(conn, "gig")
     assert (done.refunded, done.left.orders, done.done_at) == (1, 1, None)
     assert "ALERT" in caplog.text
-    conn.execute("UPDATE hold SET quantity = 3 WHERE hold_id = %s", (HOLD,))
+    conn.execute(right)
     to_the_end(conn)
     assert read(conn, "gig").done_at is not None
+
+
+def test_however_many_orders_contradict_themselves_those_behind_them_go_back(conn, event, monkeypatch):
+    monkeypatch.setattr(steps, "ORDERS", steps.ORDERS.replace(f"LIMIT {steps.ORDERS_MAX}", "LIMIT 1"))
+    sold(conn, event)
+    cancel(conn, "gig", SAID)
+    conn.execute("UPDATE hold SET quantity = 9 WHERE hold_id = %s", (HOLD,))
+    steps.step(conn)
+    assert (read(conn, "gig").refunded, read(conn, "gig").left.orders) == (1, 1)
 
 
 @pytest.mark.parametrize("undone", ["_end_holds", "_end_waiting", "_end_orders"])

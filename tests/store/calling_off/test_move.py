@@ -17,6 +17,8 @@ from store.payments import refunds
 from store.payments.settlement import settlement
 from store.payments.states import PaymentState
 from store.plan import Category, Plan
+from store.tickets import reads
+from store.tickets.items import SEAT, Item
 from store.venues.rows import save_venue
 from store.words import OPERATORS_HOLDS, EventState, HoldKind
 from tests.store import test_holds
@@ -26,6 +28,7 @@ from tests.store.payments import test_settle
 from tests.store.payments.paying import run
 from tests.store.payments.test_refunds import give_all
 from tests.store.test_holds import HOLD, PLAN
+from tests.store.tickets.holding import SEAT_3, allow, claim, offer
 
 conn, free_event, event = test_holds.conn, test_holds.event, test_settle.event
 THERE = OPERATORS_HOLDS
@@ -102,6 +105,27 @@ def test_a_refund_that_was_asked_for_before_the_move_is_told_where_its_order_is_
     kind, body = outbox_of(conn, other)[-1]
     assert (kind, body["payment"], body["order"]) == ("payment.refunded", payment.id, str(THERE))
     assert "payment.refunded" not in [kind for kind, _ in outbox_of(conn, event)]
+
+
+@pytest.mark.parametrize("plan", [PLAN, BACKWARDS], ids=["the same plan", "other numbers"])
+def test_who_was_given_a_ticket_has_it_in_the_other_event(conn, event, plan):
+    sold(conn, event)
+    allow(conn)
+    for item in (SEAT_3, Item(0, 2)):
+        claim(conn, offer(conn, event, item))
+    offer(conn, event, Item(0, 1))
+    other = make(conn, plan)
+    there = plan.areas[0].guid
+    sales.take_back(conn, event, PLAN, HOLD, SAID, areas={there: 1}, quantity=3)  # the first place is gone
+    move(conn, "gig", "new", SAID)
+    to_the_end(conn)
+    seat = next(no for no, one in enumerate(plan.seats) if one.guid == GUID[3])
+    numbers = {one.guid: no for no, one in enumerate(plan.seats)}
+    bobs, anns = [run(conn, lambda own, who=who: reads.order(own, other, THERE, who, numbers))
+                  for who in ("bob", "ann")]  # fmt: skip
+    assert [(item, row.serial) for item, row in bobs.items] == [(Item(SEAT, seat), 1), (Item(0, 1), 1)]
+    assert [anns.has(item) for item, _ in anns.items] == [False, False]
+    assert conn.execute("SELECT count(*) FROM ticket WHERE event_id = %s", (other,)).fetchone() == (2,)
 
 
 def test_what_was_kept_for_it_and_not_needed_is_on_sale_again(conn, event, other):

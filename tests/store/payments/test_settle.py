@@ -8,6 +8,7 @@ import itertools
 import msgspec
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from store import events, hold_parts, holds
 from store.errors import Conflicted, NotFound, OnsaleError
@@ -272,6 +273,19 @@ def test_a_payment_whose_rows_contradict_each_other_fails_alone(conn, event):  #
     assert conn.execute("SELECT state FROM hold ORDER BY hold_id").fetchall() == [
         ("paid",), ("active",), ("paid",),
     ]  # fmt: skip
+
+
+def test_what_postgres_cannot_keep_fails_alone_and_declines_are_counted_to_a_bound(conn, event):  # noqa: F811
+    payments = []
+    for number in range(3):
+        hold(conn, event, hold_id=HOLD + number, buyer=f"b{number}", seats=(number,), places=0)
+        payments.append(begun(conn, event, HOLD + number, f"b{number}"))
+    conn.execute("UPDATE payment SET declines = 9999 WHERE id = %s", (payments[2].id,))
+    wrong = replace(notice(payments[1]), id="evt\x00")
+    first, second, third = told(conn, notice(payments[0]), wrong, notice(payments[2], FAILED))
+    assert (first.state, third.state) == (PaymentState.SUCCEEDED, PaymentState.FAILED)
+    assert type(second) is OnsaleError
+    assert (read(conn, payments[1]).state, read(conn, payments[2]).declines) == (PaymentState.CREATED, 9_999)
 
 
 def test_an_intent_that_is_another_payments_fails_alone(conn, event):  # noqa: F811
