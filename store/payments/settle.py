@@ -104,9 +104,9 @@ async def settle(connection: Conn, notices: Sequence[Notice]) -> list[Settled | 
     """What became of each notice, in order; an error for one that is not ours or does not fit.
 
     `NotFound` (unknown_payment): no such payment of that provider; it may come again, nothing was changed.
-    `Conflicted` (amount_mismatch, notice_of_another). A plain `OnsaleError` for one whose rows contradict each
-    other or a constraint, or that Postgres cannot keep: it fails alone, with an alert. Raises `Unavailable`
-    when nothing could be decided.
+    `Conflicted` (amount_mismatch, notice_of_another). A plain `OnsaleError` for one whose rows contradict
+    each other or a constraint, or that Postgres cannot keep: it fails alone, with an alert. Raises
+    `Unavailable` when nothing could be decided.
     """
     assert len(notices) <= NOTICES_MAX, "callers part what they give"
     answers: dict[int, Settled | OnsaleError] = {}

@@ -124,7 +124,15 @@ def mutants() -> dict[str, object]:
 def whole() -> Everything:
     taken_at = "2026-11-21T14:00:00+00:00"
     return Everything(
-        taken_at, False, 800.0, core(), seating(), strategies(), torture(), simulation(), mutants(), storm()
+        taken_at,
+        seconds=800.0,
+        core=core(),
+        seating=seating(),
+        strategies=strategies(),
+        torture=torture(),
+        simulation=simulation(),
+        mutants=mutants(),
+        storm=storm(),
     )
 
 
