@@ -15,6 +15,7 @@ from tests.mutants.guards import (
     checker_told,
     chores,
     chores_run,
+    confirming,
     figures_money,
     gateway_bounds,
     gateway_gate,
@@ -83,6 +84,7 @@ def all_mutants() -> list[Mutant]:
         *storm.MUTANTS,
         *chores.MUTANTS,
         *chores_run.MUTANTS,
+        *confirming.MUTANTS,
         *simulated.MUTANTS,
     ]
 
