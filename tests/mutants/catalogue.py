@@ -17,6 +17,7 @@ from tests.mutants.guards import (
     chores,
     chores_ended,
     chores_run,
+    confirming,
     figures_kept,
     figures_money,
     gateway_bounds,
@@ -99,6 +100,7 @@ def all_mutants() -> list[Mutant]:
         *chores_run.MUTANTS,
         *chores_ended.MUTANTS,
         *mails.MUTANTS,
+        *confirming.MUTANTS,
         *simulated.MUTANTS,
     ]
 

@@ -120,6 +120,11 @@ def test_the_same_notice_however_often_is_200_and_done_once(till, owed):
     assert 'onsale_gateway_payments_became_total{state="late"} 0.0' in lines
 
 
+def test_a_notice_whose_address_has_a_query_is_heard_too(till, owed):
+    _, notice = owed
+    assert till.tell(notice, provider="simulated?from=here")[0] == 200
+
+
 def test_what_onsale_does_not_act_on_is_taken_and_not_remembered(till, owed):
     before = till.both.query(EVERYTHING)
     status, heard = till.tell(b'{"type":"account.updated","data":{"anything":[1]}}')

@@ -6,8 +6,10 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import msgspec
 import psycopg
 import pytest
+import redis.asyncio
 from standardwebhooks import Webhook
 
 from gateway.payments import following, paying, telling
@@ -16,6 +18,7 @@ from gateway.settings import PaymentSettings, SettingNotValid
 from store.payments import shown
 from store.payments.settle import Settled
 from store.payments.states import PaymentState
+from store.wire import decode_news, holds_channel
 from tests.gateway.payments.till import SECRET, notice_of
 from tests.gateway.rig import EVENT, gateway, make_event, scenario, until
 from tests.gateway.test_hold_changes import bearer, give
@@ -64,6 +67,26 @@ async def test_a_gateway_that_does_not_serve_the_event_tells_the_one_where_the_b
             assert (frame["state"], frame["order"], "checkout" in frame) == ("succeeded", "65536", False)
             await bob.nothing_for(0.2)
         assert one.runtime.events.loaded() == []
+
+
+@scenario
+async def test_many_that_changed_are_told_in_messages_with_a_bound(engine_urls, event, monkeypatch):
+    monkeypatch.setattr(telling, "NEWS_MAX", 1)
+    async with (
+        redis.asyncio.Redis.from_url(engine_urls.redis_url) as client,
+        client.pubsub(ignore_subscribe_messages=True) as elsewhere,
+        gateway(engine_urls, payments=PAYMENTS) as served,
+    ):
+        await elsewhere.subscribe(holds_channel(EVENT))
+        await elsewhere.get_message(timeout=10)  # that it is subscribed
+        await tell(served)
+        heard = []
+        while len(heard) < 2:
+            message = await elsewhere.get_message(timeout=10)
+            assert message is not None, heard
+            heard.append(decode_news(message["data"]))
+    assert [len(news.more) for news in heard] == [0, 0]
+    assert [msgspec.json.decode(news.frame)["type"] for news in heard] == ["hold", "payment"]
 
 
 @scenario

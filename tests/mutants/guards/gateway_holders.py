@@ -79,8 +79,8 @@ MUTANTS: list[Mutant] = [
     holders(
         Kind.EXPIRY,
         "a short extension at another gateway is told before its new end",
-        "                self.extended(news.buyer)\n",
-        "                pass\n",
+        "                    self.extended(buyer)\n",
+        "                    pass\n",
         SHORT_EXTENSION,
     ),
     holders(

@@ -113,7 +113,7 @@ SHORT_WAY = [
     short(
         Kind.BOUND,
         "on the short way a body is read no further than its bound",
-        "            if len(cycle.body) > REQUEST_BYTES_MAX:\n",
+        "            if len(cycle.body) > cycle.bytes_max:\n",
         "            if len(cycle.body) > 1 << 40:\n",
         TOO_LARGE,
     ),

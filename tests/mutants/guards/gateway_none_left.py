@@ -222,7 +222,7 @@ WAITING: list[Mutant] = [
     runtime(
         Kind.ASK_AGAIN,
         "an offer is looked at when it is heard of",
-        "        self.waiters.poke(news.buyer)\n",
+        "        for buyer, _ in news.each():\n            self.waiters.poke(buyer)\n",
         "",
         f"{WAITERS}::test_an_offer_is_told_at_once_with_its_hold_and_a_lost_one_by_the_poll",
     ),

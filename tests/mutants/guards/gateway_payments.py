@@ -101,8 +101,8 @@ MUTANTS: list[Mutant] = [
     notices(
         Kind.BOUND,
         "a notice that says it is too large is not read",
-        "    if told.isdigit() and int(told) > BODY_BYTES_MAX:\n",
-        "    if told.isdigit() and int(told) > 2**40:\n",
+        "    if told_length(headers) > BODY_BYTES_MAX:\n",
+        "    if told_length(headers) > 2**40:\n",
         MEGABYTE,
     ),
     notices(
