@@ -233,6 +233,12 @@ SELECT coalesce(event_plan.plan, venue.plan),
   FROM event JOIN venue ON venue.id = event.venue_id {PLAN_THAT_COUNTS}
  WHERE event.id = %s
 """
+READ_PLAN_SHA256 = f"""
+-- Which plan it is, without reading it: a large one has megabytes.
+SELECT encode(coalesce(event_plan.plan_sha256, venue.plan_sha256), 'hex')
+  FROM event JOIN venue ON venue.id = event.venue_id {PLAN_THAT_COUNTS}
+ WHERE event.id = %s
+"""
 READ_MOVES = """
 SELECT ledger_at, moved::text FROM event_plan
  WHERE event_id = %s AND version > 0 AND ledger_at IS NOT NULL ORDER BY version
@@ -345,6 +351,13 @@ async def plan_text(connection: Conn, event_id: int) -> tuple[bytes, str]:
     row = await (await connection.execute(READ_PLAN, (event_id,))).fetchone()
     assert row is not None, "an event's venue exists"
     return row[0].encode(), row[1]
+
+
+async def plan_sha256(connection: Conn, event_id: int) -> str:
+    """The SHA-256 of an event's plan, in hex."""
+    row = await (await connection.execute(READ_PLAN_SHA256, (event_id,))).fetchone()
+    assert row is not None, "an event's venue exists"
+    return str(row[0])
 
 
 async def plan_moves(connection: Conn, event_id: int) -> list[PlanMove]:

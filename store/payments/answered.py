@@ -32,13 +32,13 @@ SELECT last.id, last.read, wrong.id, wrong.state, wrong.event_id, wrong.order_id
                sum(amount_minor) FILTER (WHERE refund.state = 'refunded') AS given
           FROM refund WHERE payment_id = these.id) AS owed ON true
      WHERE CASE WHEN these.state = 'succeeded' THEN hold.state IS DISTINCT FROM 'paid'
-                WHEN hold.state = 'paid' THEN EXISTS (  -- it has something that cost money
-                  SELECT FROM json_array_elements(these.charged -> 'lines') AS line
-                   WHERE (line ->> 7)::bigint > 0 AND (
-                     EXISTS (SELECT FROM hold_seat WHERE hold_seat.event_id = these.event_id
-                        AND seat_no = (line ->> 0)::int AND hold_seat.hold_id = these.order_id)
-                     OR EXISTS (SELECT FROM hold_area WHERE hold_area.event_id = these.event_id
-                        AND hold_area.hold_id = these.order_id AND area_no = (line ->> 1)::int)))
+                WHEN hold.state = 'paid' THEN hold.quantity <> (  -- it has more than what cost nothing
+                  SELECT coalesce(sum(CASE WHEN line ->> 0 IS NULL THEN
+                      (SELECT quantity FROM hold_area WHERE hold_area.event_id = these.event_id
+                          AND hold_area.hold_id = these.order_id AND area_no = (line ->> 1)::int)
+                    ELSE (SELECT count(*) FROM hold_seat WHERE hold_seat.event_id = these.event_id
+                             AND seat_no = (line ->> 0)::int AND hold_seat.hold_id = these.order_id) END), 0)
+                    FROM json_array_elements(these.charged -> 'lines') AS line WHERE line ->> 7 = '0')
                 ELSE false END
         OR these.refund_due_minor <> coalesce(owed.due, 0) OR these.refunded_minor <> coalesce(owed.given, 0)
      ORDER BY these.id LIMIT %(rows)s) AS wrong ON true

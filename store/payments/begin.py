@@ -46,6 +46,11 @@ FIND_OPEN: Final = f"""
 SELECT {COLUMNS} FROM payment WHERE event_id = %(event)s AND hold_id = %(hold)s AND {_IS_OPEN}
 """
 
+SET_EMAIL: Final = """
+-- What the buyer said last.
+UPDATE payment SET email = %(email)s WHERE id = %(payment)s AND email IS DISTINCT FROM %(email)s
+"""
+
 CANCEL: Final = f"UPDATE payment SET state = 'canceled' WHERE id = %(payment)s AND {_IS_OPEN}"
 
 INSERT: Final = f"""
@@ -146,8 +151,9 @@ async def begin(
 ) -> Payment | None:
     """The open payment of a hold: the one there is, or a new one. None: the hold costs nothing.
 
-    One that was made for more than the hold has by now is canceled. Raises `NotFound` (hold_not_found),
-    `Conflicted` (hold_expired, hold_released, hold_paid, hold_refunded), `Unavailable`.
+    One that was made for more than the hold has by now is canceled; `email` is kept with the one there is.
+    Raises `NotFound` (hold_not_found), `Conflicted` (hold_expired, hold_released, hold_paid, hold_refunded),
+    `Unavailable`.
     """
 
     async def attempt() -> Payment | None:
@@ -164,6 +170,8 @@ async def begin(
         if begun is not None:
             there = payment_of(begun)
             if there.quantity == row[0] and there.amount_minor == owed.amount_minor:
+                if email is not None:
+                    await connection.execute(SET_EMAIL, values | {"payment": there.id})
                 return there
             await connection.execute(CANCEL, {"payment": there.id})
         if owed.amount_minor == 0:
@@ -219,6 +227,8 @@ async def _plan(connection: Conn, event_id: int, prices: Prices) -> tuple[Plan, 
     """
     if not await lookups.plan_moves(connection, event_id):  # and any that comes now is younger than the hold
         return prices.plan, []
-    text, sha256 = await lookups.plan_text(connection, event_id)
-    plan = prices.plan if sha256 == prices.sha256 else await asyncio.to_thread(plans.decode, text)
+    if await lookups.plan_sha256(connection, event_id) == prices.sha256:
+        return prices.plan, await lookups.plan_moves(connection, event_id)
+    text, _ = await lookups.plan_text(connection, event_id)
+    plan = await asyncio.to_thread(plans.decode, text)
     return plan, await lookups.plan_moves(connection, event_id)

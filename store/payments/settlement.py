@@ -296,7 +296,8 @@ def _what_for(paid: Paid) -> Iterator[str]:
     elif paid.state in (PaymentState.REFUND_DUE, PaymentState.REFUNDED):
         if paid.left_minor:
             yield f"all of it goes back, and {paid.left_minor} is not in a refund"
-        if paid.hold_state is HoldState.PAID and any(line.total_minor for line, _ in paid.there):
+        free = sum([count for line, count in paid.there if not line.total_minor])
+        if paid.hold_state is HoldState.PAID and free != paid.has:
             yield f"all of it goes back, and its order {paid.order} stands"
 
 

@@ -100,6 +100,7 @@ def test_gateways_read_the_plan_of_the_event_and_notice_that_it_changed(conn, da
         async with await psycopg.AsyncConnection.connect(database_url) as own:
             row = await lookups.event_by_slug(own, slug)
             text, sha256 = await lookups.plan_text(own, row.id)
+            assert await lookups.plan_sha256(own, row.id) == sha256
             return row, text, sha256
 
     before, _, sha256 = asyncio.run(read("gig"))

@@ -114,6 +114,13 @@ def test_where_to_hear_of_it_is_kept(till):
     assert till.both.query("SELECT email FROM payment") == [("ann@example.org",)]
 
 
+def test_where_to_hear_of_it_is_what_was_said_last(till):
+    hold = till.hold()
+    for said in ({}, {"email": "ann@example.org"}, {"email": "ann@example.com"}, {}):
+        assert till.begin(hold, body=said)[1]["payment"] == "1"
+    assert till.both.query("SELECT email FROM payment") == [("ann@example.com",)]
+
+
 def test_a_hold_that_became_smaller_has_another_payment_and_the_first_buys_nothing(till):
     hold = till.hold(want={"seats": ["A-0", "A-1"]})
     first = till.begun(hold)

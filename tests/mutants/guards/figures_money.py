@@ -130,8 +130,8 @@ BALANCE: list[Mutant] = [
             ),
             (
                 "one that goes back and whose order stands",
-                "        if paid.hold_state is HoldState.PAID and any(",
-                "        if False and any(",
+                "        if paid.hold_state is HoldState.PAID and free != paid.has:\n",
+                "        if False:\n",
             ),
         )
     ],

@@ -92,15 +92,15 @@ MUTANTS: list[Mutant] = [
     answered(
         Kind.CHECKER,
         "an order whose money went back has nothing that cost money",
-        "                WHEN hold.state = 'paid' THEN EXISTS (",
-        "                WHEN hold.state = 'paid' THEN false AND EXISTS (",
+        "                WHEN hold.state = 'paid' THEN hold.quantity <> (",
+        "                WHEN hold.state = 'paid' THEN hold.quantity < (",
         FREE_STANDS,
     ),
     answered(
         Kind.CHECKER,
-        "places of an order whose money went back cost nothing either",
-        " AND area_no = (line ->> 1)::int",
-        " AND false",
+        "what cost nothing is what is charged with nothing",
+        " AS line WHERE line ->> 7 = '0')",
+        " AS line)",
         FREE_STANDS,
     ),
     begin(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from store import lookups
 from store.payments import begin, ending
-from tests.store.payments.paying import begun, money_is_answered_for, notice, read, run, told
+from store.plan import encode
+from store.prices import PlanMove
+from tests.store.payments.paying import PRICES, begun, money_is_answered_for, notice, read, run, told
 from tests.store.payments.test_settle import event  # noqa: F401
-from tests.store.test_holds import conn, hold  # noqa: F401
+from tests.store.test_holds import PLAN, conn, hold  # noqa: F401
 from tests.store.test_holds import event as free_event  # noqa: F401
 
 NO_DECISION = "SET session_replication_role = replica; DELETE FROM ledger; RESET session_replication_role"
@@ -21,6 +25,24 @@ def test_a_hold_that_seems_to_have_less_than_it_counts_is_not_sold_for_less(conn
         begun(conn, event)
     assert conn.execute("SELECT count(*) FROM payment").fetchone() == (0,)
     assert conn.execute("SELECT state FROM hold").fetchone() == ("active",)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_plan_that_is_known_is_not_read_again_where_seats_were_moved(conn, event, monkeypatch, known):  # noqa: F811
+    async def moves(connection, event_id):
+        return [PlanMove("1", [], [])]
+
+    async def text(connection, event_id):
+        read_texts.append(event_id)
+        return encode(PLAN), ""
+
+    read_texts = []
+    monkeypatch.setattr(lookups, "plan_moves", moves)
+    monkeypatch.setattr(lookups, "plan_text", text)
+    sha256 = run(conn, lambda own: lookups.plan_sha256(own, event))
+    hold(conn, event)
+    begun(conn, event, prices=replace(PRICES, sha256=sha256 if known else "another"))
+    assert read_texts == ([] if known else [event])
 
 
 def test_an_intent_that_is_named_when_nobody_waits_for_it_any_more_is_ended(conn, event):  # noqa: F811

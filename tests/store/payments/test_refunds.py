@@ -82,6 +82,17 @@ def test_what_cost_nothing_stands_once_all_the_money_went_back(conn, event):  # 
     assert [one.payment for one in run(conn, answers).wrong] == [payment.id]
 
 
+def test_standing_places_that_cost_nothing_stand_too(conn, event):  # noqa: F811
+    plan = replace(PLAN, areas=tuple([replace(one, category=1) for one in PLAN.areas]))
+    plan = replace(plan, categories=tuple(
+        [replace(one, price_minor=0 if no == 1 else 5_000) for no, one in enumerate(PLAN.categories)]
+    ))  # fmt: skip
+    hold(conn, event)
+    told(conn, notice(begun(conn, event, prices=Prices(plan, "", PriceTerms(), NUMBERS))))
+    take_back(conn, event, seats=[plan.seats[3].guid, plan.seats[4].guid])
+    assert (run(conn, answers).wrong, settlement(conn, "gig").balances) == ([], True)
+
+
 def answers(own):
     return answered.look(own, 0)
 
