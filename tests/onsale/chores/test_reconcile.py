@@ -135,3 +135,10 @@ def test_a_redis_that_is_away_is_told_and_the_rest_is_done(conn, event, database
     attended(conn)
     run = doing(database_url, reconcile)
     assert (run.done, "Redis does not answer" in run.told()) == (1, True)
+
+
+def test_a_run_that_has_no_time_for_all_is_not_begun_again_at_once(conn, event, database_url, redis_url):
+    """Else one host would do nothing else, where there is much to compare."""
+    conn.execute("UPDATE event SET state = 'open'")
+    settings = settings_of(database_url, redis_url)
+    assert not doing(database_url, reconcile, settings=settings, budget_seconds=-1.0).more
