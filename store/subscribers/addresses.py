@@ -23,9 +23,11 @@ _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _COMPATIBLE: Final = ipaddress.ip_network("::/96")
 _NOT_ANYWHERE: Final = [
     ipaddress.ip_network(net)
-    for net in ("192.88.99.0/24", "64:ff9b:1::/48", "100::/64", "2001::/23", "5f00::/16", "fec0::/10")
-]
-"""Special networks (RFC 6890 and its registries) that not every Python knows of."""
+    for net in ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "100::/64", "2001::/23", "3fff::/20",
+                "5f00::/16", "fec0::/10")
+]  # fmt: skip
+"""Special networks (RFC 6890 and its registries) that not every Python knows of, or not as a whole: at
+192.0.0.192 a cloud has its metadata."""
 
 
 def private_allowed(environ: Mapping[str, str] | None = None) -> bool:

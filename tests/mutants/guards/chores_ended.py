@@ -58,4 +58,11 @@ MUTANTS: list[Mutant] = [
         "        except ZeroDivisionError:  # of this message: it is due again",
         "tests/notifier/test_relay_tries.py::test_one_message_that_cannot_even_be_tried_ends_nothing_else",
     ),
+    In("onsale/chores/reconcile.py")(
+        Kind.BOUND,
+        "what is never at an end is not begun again at once",
+        "    doing.more = False  # it is never",
+        "    # it is never",
+        f"{TESTS}/test_reconcile.py::test_a_run_that_has_no_time_for_all_is_not_begun_again_at_once",
+    ),
 ]

@@ -184,3 +184,10 @@ def test_money_that_is_due_by_a_provider_that_only_gateways_know_is_told(conn, e
     conn.execute("UPDATE refund SET state = 'refunded', refunded_at = now()")
     conn.execute("UPDATE payment SET refund_due_minor = 0, refunded_minor = 1")
     assert doing(database_url, reconcile, FakeProvider(), settings=settings).told() is None
+
+
+def test_a_run_that_has_no_time_for_all_is_not_begun_again_at_once(conn, event, database_url, redis_url):
+    """Else one host would do nothing else, where there is much to compare."""
+    conn.execute("UPDATE event SET state = 'open'")
+    settings = settings_of(database_url, redis_url)
+    assert not doing(database_url, reconcile, settings=settings, budget_seconds=-1.0).more
