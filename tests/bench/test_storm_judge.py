@@ -213,6 +213,13 @@ WRONG = {
     "a refund that is not told": (outbox(OUTBOX[2]), "untold"),
     "a refund told twice": (replace(RIGHT, outbox=[*OUTBOX, replace(OUTBOX[2], id=16)]), "untold"),
     "seats worth more than was paid": (holds(ORDER, replace(ORDER, worth_minor=5_001)), "unbalanced"),
+    "seats worth a cent more, and a settlement that says so, too": (
+        replace(
+            holds(ORDER, replace(ORDER, worth_minor=5_001)),
+            settled=[replace(SETTLED, standing_minor=12_501), SETTLED_CANCELED],
+        ),
+        "unbalanced",
+    ),
     "seats worth less than was paid": (holds(ORDER, replace(ORDER, worth_minor=4_999)), "unbalanced"),
     "a payment that counts refunds it has not": (payments(BOUGHT, refunded_minor=1), "unbalanced"),
     "a payment that owes what no refund gives": (payments(BOUGHT, refund_due_minor=1), "unbalanced"),

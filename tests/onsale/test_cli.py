@@ -28,7 +28,18 @@ def test_help_lists_every_command_and_imports_none_of_them(front_door):
         module.write_text("raise SystemExit('imported too early')\n")
     done = onsale(front_door, "--help")
     assert done.returncode == 0, done.stderr
-    for command in ("up", "venue", "event", "stampede", "verify", "bench", "doctor", "reset", "test"):
+    for command in (
+        "up",
+        "venue",
+        "event",
+        "stampede",
+        "verify",
+        "bench",
+        "storm",
+        "doctor",
+        "reset",
+        "test",
+    ):
         assert f" {command} " in done.stdout
 
 

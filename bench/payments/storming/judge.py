@@ -100,7 +100,7 @@ def _taken_back(rows: Rows) -> Iterator[Finding]:
         what = f"The organiser took {one.what} of order {one.order} of event {one.event_id}"
         if order is None or payment is None:
             yield Finding("unanswered", f"{what}, and there is none that was paid for.")
-        elif one.what is TakenBack.ALL and (order.state, payment.state) != (TAKEN_HOLD, BACK):
+        elif one.what is TakenBack.ALL and order.state != TAKEN_HOLD:
             yield Finding("unanswered", f"{what}: it is {order.state}, its payment {payment.state}.")
         elif one.what is TakenBack.SOME and not payment.refunded_minor:
             yield Finding("unanswered", f"{what}, and nothing went back.")

@@ -108,8 +108,8 @@ MUTANTS: list[Mutant] = [
     judge(
         Kind.CHECKER,
         "the storm sees an order that the organiser took and that stands",
-        "        elif one.what is TakenBack.ALL and (order.state, payment.state) != (TAKEN_HOLD, BACK):\n",
         "        elif one.what is TakenBack.ALL and order.state != TAKEN_HOLD:\n",
+        "        elif one.what is TakenBack.ALL and order.state != PAID_HOLD:\n",
         WRONG,
     ),
     judge(
