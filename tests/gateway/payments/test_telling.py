@@ -13,6 +13,7 @@ from standardwebhooks import Webhook
 from gateway.payments import following, paying, telling
 from gateway.payments.stripe import Stripe
 from gateway.settings import PaymentSettings, SettingNotValid
+from store.payments import shown
 from store.payments.settle import Settled
 from store.payments.states import PaymentState
 from tests.gateway.payments.till import SECRET, notice_of
@@ -101,14 +102,14 @@ async def test_a_failing_database_is_told_to_come_back_and_nothing_is_lost(engin
 
 @scenario
 async def test_one_whom_nobody_could_tell_stops_nobody_behind(engine_urls, event, monkeypatch, caplog):
-    real = telling.shown.read_many
+    real = shown.read_many
 
     async def wrong(connection, payments):
         if 77 in payments:
             raise ZeroDivisionError
         return await real(connection, payments)
 
-    monkeypatch.setattr(telling.shown, "read_many", wrong)
+    monkeypatch.setattr(shown, "read_many", wrong)
     async with gateway(engine_urls, payments=PAYMENTS) as served, served.socket("ann") as ann:
         await until(lambda: served.runtime.events.loaded()[0].following)
         served.runtime.payments.telling.changed([77])

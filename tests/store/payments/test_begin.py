@@ -36,7 +36,7 @@ def test_a_plan_that_is_known_is_not_read_again_where_seats_were_moved(conn, eve
         read_texts.append(event_id)
         return encode(PLAN), ""
 
-    read_texts = []
+    read_texts: list[int] = []
     monkeypatch.setattr(lookups, "plan_moves", moves)
     monkeypatch.setattr(lookups, "plan_text", text)
     sha256 = run(conn, lambda own: lookups.plan_sha256(own, event))
