@@ -12,8 +12,6 @@ import pytest
 
 from gateway.idempotency import DESCRIBED
 from gateway.operators import seats as operators_seats
-from gateway.operators import webhooks
-from gateway.operators.access import in_database
 from store import blocks, holds, tours
 from store.errors import Unavailable
 from store.idempotency import fingerprint_of, scope_of
@@ -303,32 +301,6 @@ async def test_what_was_blocked_is_answered_even_if_the_gateway_died_before_it_a
         again = await call(of_event("blocks"), SAID | {"seats": SEATS[:2]}, "k1")
     assert (again.status, again.headers[REPLAYED]) == (200, "true")
     assert again.json()["what"]["seats"] == SEATS[:2]
-
-
-@pytest.mark.parametrize("last", ["", "/1/rotate", "/1/test"])
-@scenario
-async def test_a_webhook_is_changed_once_even_if_the_gateway_died_before_it_answered(
-    engine_urls, conn, monkeypatch, last
-):
-    async def dies(request, work):
-        await in_database(request, work)
-        raise RuntimeError("killed")
-
-    made = SAID | {"url": "https://example.org/hook"}
-    body = made if last == "" else SAID
-    async with served(engine_urls) as call:
-        assert (await call("/v1/operator/webhooks", made)).status == 201
-        with monkeypatch.context() as killing:
-            killing.setattr(webhooks, "in_database", dies)
-            assert (await call(f"/v1/operator/webhooks{last}", body, "k1")).status == 500
-        before = conn.execute("SELECT count(*) FROM subscriber_audit").fetchall()
-        again = await call(f"/v1/operator/webhooks{last}", body, "k1")
-        more = await call("/v1/operator/webhooks", made, "k2")
-    assert (again.headers[REPLAYED], before) == ("true", [(2,)])
-    assert again.headers["cache-control"] == "no-store"
-    assert again.headers.get("location") == ("/v1/operator/webhooks/2" if last == "" else None)
-    assert conn.execute("SELECT count(*) FROM subscriber_audit").fetchall() == [(3,)]
-    assert more.status == 201
 
 
 @scenario

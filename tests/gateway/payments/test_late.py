@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-import psycopg
 import pytest
-import redis.asyncio
 
-from gateway.payments import asking, following
-from store.payments.late import find_late, request_of
-from store.stream import RedisIntake
+from gateway.payments import following
+from onsale.chores.late import late
+from store.payments.late import request_of
 from tests.gateway.payments.till import till as open_till
 from tests.gateway.rig import EVENT
 from tests.model.clients import socket
+from tests.onsale.chores.doings import doing, settings_of
 
 REFUNDS = "SELECT payment_id, amount_minor, reason FROM refund"
 SOLD = "SELECT seat_no, hold_id FROM seat WHERE state = 'sold' ORDER BY 1"
@@ -82,30 +80,16 @@ def test_a_late_payment_asks_once_however_often_its_money_is_told(till):
     assert till.both.query("SELECT count(*) FROM outbox WHERE kind = 'order.paid'") == [(1,)]
 
 
-def test_one_that_nobody_follows_is_pursued_from_outside(till, monkeypatch):
-    """As the chores do: no gateway takes part."""
+def test_one_that_nobody_follows_is_answered_by_the_chores(till, monkeypatch):
     monkeypatch.setattr(following, "FOLLOWED_MAX", 0)
     hold, payment = begun_and_over(till)
     till.pay(payment)
     till.until_state(hold, "late")
     urls = till.both.urls
-
-    async def pursue():
-        client = redis.asyncio.Redis.from_url(urls.redis_url)
-        async with await psycopg.AsyncConnection.connect(urls.database_url, autocommit=True) as connection:
-            [(number, slug)] = await find_late(connection)
-            assert slug == EVENT
-            stream, tries = RedisIntake(client, slug), 0
-            while (change := await asking.pursue(connection, stream, number)) is None:
-                tries += 1
-                await asyncio.sleep(0.05)
-            assert await asking.pursue(connection, stream, number) is None
-        await client.aclose()
-        return change, tries
-
-    change, tries = asyncio.run(pursue())
-    assert tries > 0
-    assert till.look(hold)["order"] == str(change.order_id)
+    settings = settings_of(urls.database_url, urls.redis_url)
+    till.until(lambda: doing(urls.database_url, late, settings=settings).done == 1)
+    assert till.look(hold)["order"] == str(till.both.query(SOLD)[0][1]) != hold
+    assert doing(urls.database_url, late, settings=settings).done == 0
 
 
 def test_a_buyer_cannot_ask_in_a_payments_name(till):

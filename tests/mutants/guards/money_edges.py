@@ -9,7 +9,7 @@ STRIPE = "tests/gateway/payments/test_stripe.py"
 SIGNATURES = "tests/gateway/payments/test_signatures.py"
 CHORES = "tests/onsale/chores/test_payments.py"
 ON_THE_WAY = f"{CHORES}::test_those_whose_money_is_on_the_way_stop_nobody_and_are_asked_again"
-CALLS = "tests/gateway/test_idempotency.py"
+WEBHOOKS = "tests/gateway/test_idempotency_webhooks.py"
 KEYS = "tests/gateway/test_idempotency_key.py"
 
 REFUNDS = "tests/store/payments/test_refunds.py"
@@ -35,7 +35,6 @@ ending = In("store/payments/ending.py")
 payments = In("onsale/chores/payments.py")
 decode = In("gateway/buyers/decode.py")
 keys = In("gateway/idempotency_key.py")
-calls = In("gateway/idempotency.py")
 webhooks = In("gateway/operators/webhooks.py")
 
 MUTANTS: list[Mutant] = [
@@ -192,6 +191,6 @@ MUTANTS: list[Mutant] = [
         "a webhook's secret is changed once for a key",
         "        return done_once(request, conn, work)\n",
         "        return work()\n",
-        f"{CALLS}::test_a_webhook_is_changed_once_even_if_the_gateway_died_before_it_answered",
+        f"{WEBHOOKS}::test_a_webhook_is_changed_once_even_if_the_gateway_died_before_it_answered",
     ),
 ]
