@@ -31,7 +31,7 @@ Ask = Callable[[Conn, ChoreSettings, str, Known], Awaitable[None]]
 
 BUDGET_SECONDS: Final = 5.0
 """So long a run begins new things; the next one goes on, after the more urgent chores that share its worker.
-The last look at a payment whose hold ends comes in time (`LAST_LOOK_SECONDS`), however many mails there are."""
+So the last look at a payment whose hold ends comes in time, however many mails there are."""
 STATEMENT_MS_MAX: Final = 20_000
 CONNECT_SECONDS_MAX: Final = 5
 ERRORS_TOLD_MAX: Final = 3
