@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from notifier import backoff, lane, relay
+from notifier.payloads import payload
 from store import events
 from tests.gateway.rig import scenario
 from tests.notifier.conftest import PLAN
@@ -70,8 +71,6 @@ async def test_who_fails_is_asked_about_one_event_at_a_time(conn, database_url, 
 async def test_an_event_that_cannot_be_told_for_a_fault_of_ours_stops_no_other(
     conn, database_url, dates, monkeypatch, caplog
 ):
-    payload = lane.payload
-
     def broken(row, event, names):
         if event == "gig":
             raise KeyError(event)
