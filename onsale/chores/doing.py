@@ -29,8 +29,9 @@ log = logging.getLogger("onsale.chores")
 Ask = Callable[[Conn, ChoreSettings, str, Known], Awaitable[None]]
 """Asks for the seats of a late payment; see `outside.ask`."""
 
-BUDGET_SECONDS: Final = 20.0
-"""So long a run begins new things; the next one goes on."""
+BUDGET_SECONDS: Final = 5.0
+"""So long a run begins new things; the next one goes on, after the more urgent chores that share its worker.
+So the last look at a payment whose hold ends comes in time, however many mails there are."""
 STATEMENT_MS_MAX: Final = 20_000
 CONNECT_SECONDS_MAX: Final = 5
 ERRORS_TOLD_MAX: Final = 3

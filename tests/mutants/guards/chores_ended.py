@@ -65,4 +65,11 @@ MUTANTS: list[Mutant] = [
         "    # it is never",
         f"{TESTS}/test_reconcile.py::test_a_run_that_has_no_time_for_all_is_not_begun_again_at_once",
     ),
+    In("onsale/chores/doing.py")(
+        Kind.BOUND,
+        "a run does not keep the last look at a payment waiting",
+        "BUDGET_SECONDS: Final = 5.0\n",
+        "BUDGET_SECONDS: Final = 20.0\n",
+        f"{RUNNING}::test_a_run_leaves_its_worker_in_time_for_the_last_look_at_a_payment",
+    ),
 ]

@@ -10,11 +10,12 @@ import pytest
 
 from onsale.chores import catalogue, run
 from onsale.chores.catalogue import Chore, chores
-from onsale.chores.doing import FAILED_ALIKE_MAX
+from onsale.chores.doing import BUDGET_SECONDS, FAILED_ALIKE_MAX
 from onsale.chores.run import ChoreFailed, job, run_long, run_once
 from onsale.chores.settings import ChoreSettingNotValid, ChoreSettings
 from store.chores import runs
 from store.errors import NotFound, Unavailable
+from store.payments.ending import LAST_LOOK_SECONDS
 from tests.onsale.chores.doings import doing, settings_of
 
 NAP = Chore("nap", "sleeps", 10, "tests.onsale.chores.test_running:unused")
@@ -123,6 +124,13 @@ def test_time_that_is_used_up_ends_a_run(database_url, conn):
 
     assert doing(database_url, nap, budget_seconds=-1.0).done
     assert not doing(database_url, nap).done
+
+
+def test_a_run_leaves_its_worker_in_time_for_the_last_look_at_a_payment():
+    """It waits for its own slot, for the run before it, and asks the provider."""
+    payments = next(chore for chore in chores() if chore.name == "payments")
+    assert payments.every_seconds + BUDGET_SECONDS <= LAST_LOOK_SECONDS / 2
+    assert chores()[0] == payments, "of what waits for the worker it is the first"
 
 
 def test_a_chore_that_did_not_run_when_it_should_have_is_in_trouble(conn, database_url):
