@@ -17,7 +17,7 @@ from gateway.payments.stripe import Stripe
 from gateway.settings import PaymentSettings, SettingNotValid
 from store.payments.settle import Settled
 from store.payments.states import PaymentState
-from store.wire import decode_news, holds_channel
+from store.wire import HoldNews, decode_news, holds_channel
 from tests.gateway.payments.till import SECRET, notice_of
 from tests.gateway.rig import EVENT, gateway, make_event, scenario, until
 from tests.gateway.test_hold_changes import bearer, give
@@ -79,7 +79,7 @@ async def test_many_that_changed_are_told_in_messages_with_a_bound(engine_urls, 
         await elsewhere.subscribe(holds_channel(EVENT))
         await elsewhere.get_message(timeout=10)  # that it is subscribed
         await tell(served)
-        heard = []
+        heard: list[HoldNews] = []
         while len(heard) < 2:
             message = await elsewhere.get_message(timeout=10)
             assert message is not None, heard
