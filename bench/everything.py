@@ -48,13 +48,13 @@ class Everything(Struct):
     seconds: float = 0.0
     core: Report | None = None
     seating: SeatingReport | None = None
-    payments: Report | None = None
     strategies: dict[str, Any] | None = None
     """The strategies' own report, as plain JSON."""
     torture: dict[str, Any] | None = None
     simulation: dict[str, Any] | None = None
     mutants: dict[str, Any] | None = None
     storm: dict[str, Any] | None = None
+    payments: Report | None = None
 
     @property
     def machine(self) -> dict[str, Any]:
@@ -115,8 +115,7 @@ def run_everything(say: Say, effort: Effort) -> tuple[Everything, RenderableType
     left = SECONDS_MAX - (time.monotonic() - begun)
     strategies = strategies_run.run_strategies(quick=effort.quick, say=say, seconds_max=left)
     seconds = round(time.monotonic() - begun, 1)
-    told = msgspec.to_builtins(strategies)
-    measured = Everything(taken_at, effort.quick, seconds, core, seating, strategies=told)
+    measured = Everything(taken_at, effort.quick, seconds, core, seating, msgspec.to_builtins(strategies))
     shown: RenderableType = strategies_show.strategies_report(strategies)
     return measured, shown
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from statistics import median
 from typing import Final
 
@@ -98,14 +98,18 @@ async def _standing_still(pid_of: Callable[[str], int], *, still: bool) -> Async
         yield
         return
     stopped = [one for name in FOR_PAYING for one in _tree(pid_of(name))]
-    for one in stopped:
-        one.send_signal(signal.SIGSTOP)
+    _signal(stopped, signal.SIGSTOP)
     try:
         yield
     finally:
-        for one in reversed(stopped):
-            if one.is_running():
-                one.send_signal(signal.SIGCONT)
+        _signal(stopped, signal.SIGCONT)
+
+
+def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
+    """Those that ended meanwhile are left out."""
+    for one in processes:
+        with suppress(psutil.NoSuchProcess):
+            one.send_signal(number)
 
 
 def _tree(pid: int) -> list[psutil.Process]:

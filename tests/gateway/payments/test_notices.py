@@ -61,12 +61,13 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("stays", [True, False])
 @pytest.mark.parametrize(("sent", "data", "status", "code"), WRONG.values(), ids=WRONG.keys())
-def test_what_cannot_be_believed_changes_nothing(till, owed, caplog, sent, data, status, code):
+def test_what_cannot_be_believed_changes_nothing(till, owed, caplog, sent, data, status, code, stays):
     payment, _ = owed
     before = till.both.query(EVERYTHING)
     with caplog.at_level(logging.DEBUG, "onsale"):
-        answered, problem = till.tell(notice_of(payment, **data), **sent)
+        answered, problem = till.tell(notice_of(payment, **data), stays=stays, **sent)
     assert (answered, problem["code"]) == (status, code)
     assert problem["detail"]
     assert till.both.query(EVERYTHING) == before
@@ -109,8 +110,8 @@ def test_the_same_notice_however_often_is_200_and_done_once(till, owed):
     _, notice = owed
     assert till.tell(notice) == (200, {"payment": "1", "state": "succeeded", "repeated": False})
     before = till.both.query(EVERYTHING)
-    for number in ("msg_1", "msg_1", "msg_2"):
-        assert till.tell(notice, number=number)[1]["repeated"]
+    for number, stays in (("msg_1", False), ("msg_1", True), ("msg_2", False)):
+        assert till.tell(notice, number=number, stays=stays)[1]["repeated"]
     after = till.both.query(EVERYTHING)
     assert [row[:1] + row[2:] for row in after] == [row[:1] + row[2:] for row in before]
     assert (till.answered("settled"), till.answered("repeated")) == (1, 3)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import http.client
 import json
 import time
 import urllib.error
@@ -131,9 +132,10 @@ class Till:
         at: float | None = None,
         signature: str | None = None,
         provider: str = "simulated",
+        stays: bool = True,
         **headers: str,
     ) -> tuple[int, Any]:
-        """A notice, signed as it must be unless told."""
+        """A notice, signed as it must be unless told. On a connection that stays it goes the short way."""
         when = datetime.fromtimestamp(time.time() if at is None else at, UTC)
         signed = Webhook(SECRET).sign(number, when, body.decode("latin-1"))
         head = {
@@ -142,7 +144,12 @@ class Till:
             "webhook-signature": signed if signature is None else signature,
             **headers,
         }
-        return call("POST", self.notices_url.replace("simulated", provider), body, head)
+        if not stays:
+            return call("POST", self.notices_url.replace("simulated", provider), body, head)
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.both.port)) as connection:
+            connection.request("POST", f"/v1/payments/notices/{provider}", body, head)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
 
     def answered(self, answer: str, provider: str = "simulated") -> int:
         """How often notices were answered so, by the metrics."""
