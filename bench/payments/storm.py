@@ -85,7 +85,6 @@ def _judged(stage: PaidStage, waves: Sequence[Wave], result: Result) -> tuple[Re
     on_sale = [event for wave in waves for event in wave.on_sale]
     for wave in waves:
         result.add(wave.buyers, wave.held, wave.findings, Took.of(wave.ttl_seconds, wave.seconds, wave.waits))
-    result.findings += stage.alarms()
     result.killed = dict(sum((wave.killed for wave in waves), Counter[str]()))
     result.clients = dict(sorted(sum((wave.clients for wave in waves), Counter[str]()).items()))
     if result.clients.get("two checkouts for one hold"):

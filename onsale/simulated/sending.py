@@ -71,7 +71,7 @@ class Sending:
                 self.taken += 1
                 book.taken(notice.id)
                 twice = self._dice.falls(self._dice.switches.duplicates)
-                if twice and await self._is_taken(session, notice, tries + 1):
+                if twice and await self._is_taken_again(session, notice, tries):
                     book.taken_twice(notice.id)
             elif tries + 1 < TRIES_MAX:
                 first, longest = BACKOFF_SECONDS
@@ -81,6 +81,13 @@ class Sending:
                 self.given_up += 1
                 log.error("notice %s of %s was given up after %d tries", notice.id, notice.intent, TRIES_MAX)
                 book.taken(notice.id)
+
+    async def _is_taken_again(self, session: aiohttp.ClientSession, notice: Notice, tries: int) -> bool:
+        """At the next address, or at one after it: the last of them has taken it just now."""
+        for further in range(1, len(self._urls) + 1):
+            if await self._is_taken(session, notice, tries + further):
+                return True
+        return False
 
     async def _later(self, notice: Notice, tries: int, seconds: float) -> None:
         when = asyncio.get_running_loop().time() + seconds

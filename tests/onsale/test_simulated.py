@@ -265,6 +265,16 @@ async def test_the_journal_says_which_notices_were_taken_twice(tmp_path):
 
 
 @scenario
+async def test_a_repeat_goes_to_the_next_address_and_to_the_first_again_if_nobody_is_there(tmp_path):
+    async with provider(tmp_path, "/notices", "/nowhere") as (service, seller, url, session):
+        await session.post(f"{url}/control", json={"duplicates": 1})
+        service.book.pay(service.book.make(ASKED, "").id)
+        await until(lambda: any(entry.taken_twice for entry in entries_of(tmp_path)))
+        assert len(seller.got) == 2
+        assert service.sending.attempts == 1
+
+
+@scenario
 async def test_the_journal_says_which_notices_were_held_back(tmp_path):
     async with provider(tmp_path) as (service, seller, url, session):
         await session.post(f"{url}/control", json={"reorder": 1})

@@ -37,6 +37,8 @@ class Crowd:
         self.asking = asyncio.Semaphore(AT_ONCE)
         self.paying = asyncio.Semaphore(AT_ONCE)
         self.at_rest = asyncio.Event()
+        self.steps = 0
+        """How often a buyer got any further."""
         self.settled_at: list[float] = []
         """When each buyer knew whether it will pay (monotonic)."""
         self.waits: dict[str, list[float]] = defaultdict(list)
@@ -51,6 +53,7 @@ class Crowd:
         self.calls.counts[what] += 1
 
     def has_paid(self, fate: Fate) -> None:
+        self.steps += 1
         self._paid_there += fate.event == TAKE_PLACE
         if 2 * self._paid_there >= self._of_canceled:
             self.half_paid.set()
@@ -64,6 +67,7 @@ class Crowd:
                 await self.at_rest.wait()
 
     def has_settled(self) -> None:
+        self.steps += 1
         self.settled_at.append(time.monotonic())
 
     async def hold(self) -> None:

@@ -30,7 +30,7 @@ PARTIES: Final = {"seats": 0.6, "places": 0.2, "both": 0.2}
 PIT_SHARE: Final = 0.3
 """Of the standing places those in front."""
 QUANTITY_MAX: Final = 3
-QUIET_SECONDS: Final = (0.8, 2.6)
+QUIET_SECONDS: Final = (1.5, 4.5)
 DOWN_SECONDS: Final = (0.1, 1.5)
 HASTY_SHARE: Final = 0.3
 LATE_BY_SECONDS: Final = (0.1, 1.2)

@@ -26,8 +26,8 @@ from bench.payments.storming.plan import TAKE_PLACE, Fate
 from bench.payments.storming.stage import PaidStage
 from bench.target import StageEvent
 
-PATIENCE_SECONDS: Final = 400.0
-"""For a wave to be held and paid for, beyond the time its holds run."""
+STUCK_SECONDS: Final = 120.0
+"""Beyond the time holds run: so long nobody gets any further before a wave is given up."""
 CANCEL_SECONDS_MAX: Final = 60.0
 LOOK_SECONDS: Final = 0.2
 TELL_SECONDS: Final = 1.0
@@ -91,6 +91,7 @@ async def blow(
         await paying
         wave.seconds_to_hold = max(crowd.settled_at, default=began) - began
         wave.held = sum(buyer.held is not None for buyer in crowd.buyers)
+        wave.findings += await asyncio.to_thread(stage.alarms)
         wave.told, wave.clients, wave.waits = crowd.told, calls.counts, dict(crowd.waits)
         wave.returned, wave.canceled = crowd.office.returned, crowd.office.canceled
 
@@ -129,12 +130,14 @@ async def _all_pressed(crowd: Crowd, paying: asyncio.Task[None], wave: Wave) -> 
 
 
 async def _until(crowd: Crowd, work: asyncio.Task[None], done: Callable[[], bool], wave: Wave) -> None:
-    """Waits for it, as long as patience lasts; raises what the work raised."""
-    give_up_at = time.monotonic() + wave.ttl_seconds + PATIENCE_SECONDS
+    """Waits for it, as long as buyers get any further; raises what the work raised."""
+    steps, since = -1, 0.0
     while not done():
-        if time.monotonic() > give_up_at and not crowd.given_up:
+        if steps != crowd.steps:
+            steps, since = crowd.steps, time.monotonic()
+        elif time.monotonic() - since > wave.ttl_seconds + STUCK_SECONDS:
             crowd.given_up = True
-            wave.trouble(f"patience ended: {crowd.progress}")
+            wave.trouble(f"nobody got any further: {crowd.progress}")
             return
         if work.done():
             work.result()
