@@ -37,7 +37,6 @@ def _settings_read() -> set[str]:
         "store/settings.py",
         "store/migrate.py",
         "gateway/settings.py",
-        "allocator/settings.py",
         "onsale/chores/settings.py",
         "onsale/simulated/settings.py",
         "store/subscribers/addresses.py",
