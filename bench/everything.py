@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,8 @@ from bench.payments.run import GROUPS as PAYING
 from bench.report import Curve, Judged, Report, Row, Say, at_least
 from bench.seating.results import SeatingReport
 from bench.seating.run import run_seating
+from bench.strategies.run import run_strategies
+from bench.strategies.show import strategies_report
 from store.errors import BadRequest
 
 RATIOS = {
@@ -106,17 +107,15 @@ class Everything(Struct):
 
 def run_everything(say: Say, effort: Effort) -> tuple[Everything, RenderableType]:
     """Core, seating, then strategies; and the strategies' tables as they show them themselves."""
-    strategies_run = import_module("bench.strategies.run")
-    strategies_show = import_module("bench.strategies.show")
     begun = time.monotonic()
     taken_at = datetime.now(UTC).isoformat(timespec="seconds")
     core = run_core([], say, effort)
     seating = run_seating(say, effort)
     left = SECONDS_MAX - (time.monotonic() - begun)
-    strategies = strategies_run.run_strategies(quick=effort.quick, say=say, seconds_max=left)
+    strategies = run_strategies(quick=effort.quick, say=say, seconds_max=left)
     seconds = round(time.monotonic() - begun, 1)
     measured = Everything(taken_at, effort.quick, seconds, core, seating, msgspec.to_builtins(strategies))
-    shown: RenderableType = strategies_show.strategies_report(strategies)
+    shown: RenderableType = strategies_report(strategies)
     return measured, shown
 
 

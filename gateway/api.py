@@ -7,14 +7,11 @@ published schema is whole (see `gateway.openapi`).
 from __future__ import annotations
 
 import asyncio
-import importlib
-import importlib.util
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-import msgspec
 from fastapi import APIRouter, FastAPI, Header, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from msgspec import UNSET
@@ -23,7 +20,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.routing import Match
 
-from gateway import health
+from gateway import health, operators, pages
 from gateway.bodies import BoundedBodies
 from gateway.buyers import owning
 from gateway.buyers.decode import Confirm, Extend, ExtendBody, Release, ReleaseBody, body_from_json
@@ -33,9 +30,12 @@ from gateway.buyers.tokens import Buyer
 from gateway.events import public
 from gateway.idempotency import REPLAYED, Idempotent, taken_in
 from gateway.openapi import openapi
+from gateway.payments import routes as payments
 from gateway.problems import PROBLEM_TYPE, body_of, problem_body, retry_after_of, status_of
+from gateway.routing import Authorization, HoldPath, Slug, json_response
 from gateway.runtime import Runtime, running
 from gateway.settings import Settings
+from gateway.tickets import routes as tickets
 from store import lookups
 from store.errors import BadRequest, NotFound, OnsaleError, Unavailable
 from store.event_prices import ShownPrices
@@ -51,14 +51,7 @@ METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 router = APIRouter(prefix="/v1", tags=["buyers"])
 
-Slug = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,64}$")]
 RequestIdPath = Annotated[str, Path(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
-HoldPath = Annotated[str, Path(pattern=r"^[1-9][0-9]{0,18}$")]
-Authorization = Annotated[str, Header(description="Bearer and the buyer's token")]
-
-
-def json_response(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
 
 
 def _runtime(request: Request) -> Runtime:
@@ -349,9 +342,7 @@ def create_api(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _on_validation)
     app.include_router(router)
     app.include_router(health.router)
-    rooms = ("gateway.operators", "gateway.payments.routes", "gateway.tickets.routes", "gateway.pages")
-    for name in rooms:
-        if importlib.util.find_spec(name) is not None:
-            app.include_router(importlib.import_module(name).router)
+    for room in (operators, payments, tickets, pages):
+        app.include_router(room.router)
     app.openapi = lambda: openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend it
     return app

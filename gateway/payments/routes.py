@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from gateway.buyers.decode import PaymentBody, body_from_json
 from gateway.buyers.posting import authenticate
 from gateway.payments import paying
+from gateway.routing import HoldPath, Slug
 from gateway.runtime import Runtime
 
 router = APIRouter(prefix="/v1", tags=["payments"])
-
-Slug = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,64}$")]
-HoldPath = Annotated[str, Path(pattern=r"^[1-9][0-9]{0,18}$")]
 
 
 _BODY: dict[str, Any] = {

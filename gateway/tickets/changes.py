@@ -13,12 +13,12 @@ from fastapi import Path as PathParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response
 
-from gateway.api import Authorization, HoldPath, Slug, json_response
 from gateway.buyers.decode import body_from_json
 from gateway.buyers.owning import wake_allocator
 from gateway.buyers.posting import authenticate
 from gateway.holders import ChangedHold, hold_frame
 from gateway.operators.access import body_described
+from gateway.routing import Authorization, HoldPath, Slug, json_response
 from gateway.tickets.orders import NO_STORE, seen_by
 from gateway.tickets.room import connection_of, order_number, room_of, runtime_of
 from gateway.tickets.shown import ClaimedTicket, Offered, order_shown

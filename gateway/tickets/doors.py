@@ -11,8 +11,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
-from gateway.api import Slug, json_response
 from gateway.operators.access import body_described, read_body, require_operator
+from gateway.routing import Slug, json_response
 from gateway.tickets.orders import NO_STORE
 from gateway.tickets.room import connection_of, room_of, runtime_of
 from gateway.tickets.shown import DoorAnswer, Export, Keys, Named, named

@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from gateway.api import Authorization, HoldPath, Slug, json_response
 from gateway.buyers.decode import HOLD_ID_MAX
 from gateway.buyers.posting import authenticate
 from gateway.events import EventRuntime
+from gateway.routing import Authorization, HoldPath, Slug, json_response
 from gateway.tickets.room import connection_of, order_not_found, order_number, room_of, runtime_of
 from gateway.tickets.shown import ShownOrders, ShownTickets, order_shown, tickets_shown
 from store.tickets import reads

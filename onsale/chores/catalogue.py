@@ -8,20 +8,11 @@ and runs until it is stopped; where nobody has heard from it for a while it is b
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 QUEUE_PREFIX: Final = "onsale-"
 HERE: Final = "onsale.chores"
-
-
-def is_there(module: str) -> bool:
-    """Whether a module is installed, whatever of its packages is not."""
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 class Chore(NamedTuple):
@@ -32,18 +23,11 @@ class Chore(NamedTuple):
     every_seconds: int
     where: str
     long: bool = False
-    needs: str = ""
-    """A module that must be installed for it, where `where` is none of its own."""
 
     @property
     def queue(self) -> str:
         """Each has a queue of its own, so that at most one run of it waits."""
         return QUEUE_PREFIX + self.name
-
-    @property
-    def there(self) -> bool:
-        """Whether its module is installed."""
-        return is_there(self.needs or self.where.partition(":")[0])
 
     def load(self) -> Callable[..., Any]:
         """Its function."""
@@ -68,14 +52,14 @@ SHORT: Final[tuple[Chore, ...]] = (
     Chore("trim", "forgets what nobody needs any more", 3_600, f"{HERE}.trim:trim"),
 )
 LONG: Final[tuple[Chore, ...]] = (
-    Chore("relay", "delivers webhooks", 5, f"{HERE}.long:relay", long=True, needs="notifier.relay"),
+    Chore("relay", "delivers webhooks", 5, f"{HERE}.long:relay", long=True),
     Chore("figures", "keeps the figures of each sale", 5, "store.figures.project:run", long=True),
 )
 
 
 def chores() -> list[Chore]:
-    """Those that are there, the most urgent first."""
-    return [*SHORT, *[chore for chore in LONG if chore.there]]
+    """All of them, the most urgent first."""
+    return [*SHORT, *LONG]
 
 
 def chore_named(name: str) -> Chore | None:

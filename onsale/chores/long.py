@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
+
+from notifier.relay import run_until_told
 
 
 def relay(database_url: str, stop: threading.Event) -> None:
     """Deliver webhooks until `stop`."""
-    importlib.import_module("notifier.relay").run_until_told(database_url, stop.is_set)
+    run_until_told(database_url, stop.is_set)

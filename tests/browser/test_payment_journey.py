@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import importlib.util
 import itertools
 import os
 import urllib.request
@@ -39,7 +38,6 @@ NUMBERS = itertools.count(1)
 IN_TIME = {"hold_ttl_seconds": 480}
 RUNS_OUT = {"hold_ttl_seconds": 10, "extensions_max": 0}
 """Long enough to go to the provider and pay there on a busy machine."""
-HAS_TICKETS = importlib.util.find_spec("gateway.tickets") is not None
 REFUND = RUNS_OUT | {"late_payment": "refund"}
 REACQUIRE = RUNS_OUT | {"late_payment": "reacquire"}
 
@@ -175,10 +173,9 @@ def test_choose_hold_be_declined_pay_and_have_tickets(buyer: Page, matins: Matin
     assert matins.column("SELECT state FROM payment WHERE event_id = %s") == ["succeeded"]
     assert matins.column("SELECT state FROM seat WHERE event_id = %s ORDER BY seat_no") == ["sold", "sold"]
     assert matins.column("SELECT count(*) FROM refund WHERE event_id = %s") == [0]
-    if HAS_TICKETS:
-        buyer.get_by_role("link", name="Show your tickets").click()
-        expect(buyer.get_by_role("heading", name="Matins")).to_be_visible()
-        expect(buyer.get_by_role("img", name="Code of")).to_have_count(2)
+    buyer.get_by_role("link", name="Show your tickets").click()
+    expect(buyer.get_by_role("heading", name="Matins")).to_be_visible()
+    expect(buyer.get_by_role("img", name="Code of")).to_have_count(2)
 
 
 @pytest.mark.parametrize("matins", [IN_TIME], indirect=True, ids=["in time"])

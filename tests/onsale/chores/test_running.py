@@ -257,7 +257,6 @@ def test_every_chore_has_code_and_a_name_of_its_own():
     assert all(callable(chore.load()) for chore in chores())
     names = [chore.name for chore in (*catalogue.SHORT, *catalogue.LONG)]
     assert len(set(names)) == len(names)
-    assert not Chore("x", "", 1, "notifier.no_such_module:run").there
 
 
 def test_chores_that_are_no_more_are_forgotten_after_days(conn):
