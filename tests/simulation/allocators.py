@@ -26,6 +26,7 @@ from allocator.layout import Layout
 from gateway.buyers import intake, reask
 from store import blocks, holds, recategorise
 from store.errors import ShortWrite, Unavailable
+from store.payments import late, settle
 from store.stream.port import RawEntry
 from store.words import Arrival
 from tests.simulation import load
@@ -243,7 +244,10 @@ def on_virtual_engines(
         (loop, {"tell_repeats": tell_repeats}),
         (intake, {"time": clock, "jitter": world.random.uniform}),
         (reask, {"time": clock}),
-        (holds, {"asyncio": SimpleNamespace(sleep=sleep), "jitter": world.random.uniform}),
+        *[
+            (module, {"asyncio": SimpleNamespace(sleep=sleep), "jitter": world.random.uniform})
+            for module in (holds, settle, late)
+        ],
         (blocks, {"time": SimpleNamespace(sleep=sleep_here), "jitter": world.random.uniform}),
     ]  # fmt: skip
     with ExitStack() as leaving:

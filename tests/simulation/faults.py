@@ -23,8 +23,10 @@ from allocator.ordered import Ordered
 from gateway.buyers.intake import Intake
 from gateway.buyers.pending import Pending
 from gateway.buyers.reask import Reask
-from store import blocks
+from store import blocks, outbox
 from store.errors import ShortWrite
+from store.payments import late, refunds, settle
+from store.payments.states import PaymentState
 from store.wire import arrival_order
 from store.words import Arrival
 from tests.simulation import holder_statements, statements
@@ -137,6 +139,15 @@ def _renews_whatever_was(session: Session, values: Any) -> list[Any]:
     return [(ONE,)]
 
 
+async def _buys_nothing(connection: Any, bought: Any) -> None:
+    pass
+
+
+def _tells_of_parts(conn: Any, event_id: int, kind: outbox.Told, body: Any) -> None:
+    if kind is not outbox.Told.ORDER_REFUNDED:
+        _WRITE(conn, event_id, kind, body)
+
+
 def _replace(owner: Any, name: str, by: Any) -> Break:
     return lambda: patch.object(owner, name, by)
 
@@ -153,6 +164,8 @@ OUTAGES = Focus(("postgres_away",), pause_seconds=6.0)
 _FENCE, _TAKE_FACTS, _COMMITTED = VirtualTruth.fence, VirtualTruth._take_facts, VirtualTruth.committed
 _LEAVE_ACTIVE, _ENTRY = holder_statements.leave_active, Pending.entry
 _CLAIM, _WITH_ELSEWHERE = VirtualTruth._claim, loop.BatchLoop._with_elsewhere
+
+_WRITE = outbox.write
 
 FAULTS: dict[str, Fault] = {
     "fence": Fault(
@@ -285,6 +298,22 @@ FAULTS: dict[str, Fault] = {
         "nobody tells the allocator that holds got time back",
         _replace(Overlay, "give_time", lambda overlay, since, lost_us: None),
         OUTAGES,
+    ),
+    "money comes late": Fault(
+        "money buys what it was paid for, however late it comes",
+        _replace(settle, "after_money", lambda fate, policy: PaymentState.SUCCEEDED),
+    ),
+    "late answers": Fault(
+        "a late payment that was given its seats again does not buy them",
+        _replace(late, "buy", _buys_nothing),
+    ),
+    "owed for orders": Fault(
+        "nothing is owed for an order that is taken back",
+        _replace(refunds, "owe_for_order", lambda *_, **__: 0),
+    ),
+    "told of returns": Fault(
+        "the world is told of parts that come back, and not of whole orders",
+        _replace(outbox, "write", _tells_of_parts),
     ),
 }
 

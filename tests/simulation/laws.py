@@ -163,6 +163,8 @@ def restless(sale: OnSale) -> str:
     waiting = [(client.buyer, *client.waiting) for client in sale.people.clients if client.waiting]
     if waiting:
         return f"{len(waiting)} clients wait: {waiting[:3]}"
+    if sale.people.payers is not None and (unpaid := next(sale.people.payers.unfinished(), "")):
+        return unpaid
     active = [hold_id for hold_id, row in rows["hold"].items() if row.state == "active"]
     if active:
         return f"holds {active[:3]} have not run out"
@@ -202,6 +204,8 @@ def demand(sale: OnSale) -> list[str]:
     found.extend(_replay(sale))
     found.extend(_audited(sale))
     found.extend(returned.unexplained(sale.database))
+    if sale.people.payers is not None:
+        found.extend(sale.people.payers.demand())
     if not unrest:
         found.extend(_memories(sale))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -10,6 +11,7 @@ from allocator.layout import Layout
 from store.words import EventState
 from tests.simulation import laws
 from tests.simulation.load import policy_of
+from tests.simulation.payers import Payers, is_paid_for
 from tests.simulation.people import People
 from tests.simulation.postgres import ONE, Database, EventRow, FactRow, Server
 from tests.simulation.stream import Message, Stream
@@ -30,6 +32,9 @@ class OnSale:
         self.stream = Stream(world)
         self.stream.exists = False
         self.people = People(world, self.database, self.stream, layout.plan)
+        if is_paid_for(world.seed):
+            self.people.payers = Payers(world, self.database, self.stream)
+        self._kept: dict[str, tuple[Callable[[], None], Host]] = {}
         self.house = House(world, self.database, self.stream, self.people, mark)
 
     def open(self) -> None:
@@ -45,6 +50,9 @@ class OnSale:
         world.after(1.0, self.people.come)
         self._start("operator", self.people.operate)
         self._start("waiters", self.people.wait_for_offers)
+        if (payers := self.people.payers) is not None:
+            self._keep("till", payers.hear)
+            self._keep("chores", payers.tidy)
         if random.random() < 0.5:
             self._start("box office", self.people.manage_seats)
 
@@ -57,6 +65,9 @@ class OnSale:
             house.start_gateway()
         while sum(not one.host.dead for one in house.allocators) < 2:
             house.start_allocator()
+        for keep, host in list(self._kept.values()):
+            if host.dead:
+                keep()
         for client in self.people.clients:
             if client.gateway.host.dead:
                 client.gateway_died(client.gateway)
@@ -67,8 +78,16 @@ class OnSale:
         for gateway in self.house.gateways:
             gateway.end()
 
-    def _start(self, name: str, work: Callable[[Process], None]) -> None:
-        Host(self.world, name + self.mark).start(name + self.mark, work)
+    def _start(self, name: str, work: Callable[[Process], None]) -> Host:
+        host = Host(self.world, name + self.mark)
+        host.start(name + self.mark, work)
+        return host
+
+    def _keep(self, name: str, work: Callable[[Process], None]) -> None:
+        """One that is started again when it was killed."""
+        host, keep = self._start(name, work), partial(self._keep, name, work)
+        host.again = keep
+        self._kept[name] = (keep, host)
 
     def _resume(self, process: Process) -> None:
         """Opens the event again, also when a pause was on its way; and somebody who believes to own the

@@ -21,6 +21,7 @@ from store.wire import canonical_want
 from store.words import Best, Choice, EventState, HoldKind, HoldState, Want
 from tests.simulation.clients import Client
 from tests.simulation.gateways import EVENT, Gateway
+from tests.simulation.payers import Payers
 from tests.simulation.postgres import ONE, Database, FactRow
 from tests.simulation.statements import AsyncConnection, Connection, run_at_once
 from tests.simulation.stream import Stream
@@ -44,6 +45,8 @@ class People:
         self.clients: list[Client] = []
         self.other_dates: list[People] = []
         """Of a tour: the same buyers, elsewhere."""
+        self.payers: Payers | None = None
+        """Where holds are bought with money."""
         self.desks = 0
         self.requests = 0
         self.left: set[tuple[str, str]] = set()
@@ -158,8 +161,12 @@ class People:
             self.world.after(seconds, partial(self._at_desk, client, hold_id, change, (ends, *named)))
         drawn = random.random()
         if drawn < 0.6:
-            change = "confirm" if drawn < 0.25 else "release"
+            change = "confirm" if drawn < (0.25 if self.payers is None else 0.5) else "release"
             seconds = random.choice((random.uniform(0.01, 1.0), random.uniform(0.0, 14.0)))
+            if change == "confirm" and self.payers is not None:
+                seconds = random.uniform(0.0, 0.5)
+                self.world.after(seconds, partial(self.payers.comes, client.buyer, hold_id))
+                return
             self.world.after(seconds, lambda: self._at_desk(client, hold_id, change))
         if drawn > 0.95:
             other = random.choice(self.clients)

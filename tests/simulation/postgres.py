@@ -139,6 +139,9 @@ class Database:
             "hold_area": {},
             "ticket": {},
             "outbox": {},
+            "payment": {},
+            "payment_notice": {},
+            "refund": {},
             "waiting": {},
             "fact": {},
             "audit": {},
@@ -152,6 +155,9 @@ class Database:
         self.last_fact = 0
         self.last_audit = 0
         self.last_told = 0
+        self.last_payment = 0
+        self.last_refund = 0
+        self.late_payment = "refund"
         self.on_commit: Callable[[Session], None] = lambda session: None
         self.poisoned: set[int] = set()
         """Seats whose claim always fails with a serialization error."""

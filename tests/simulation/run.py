@@ -16,6 +16,7 @@ from store.words import TourLimit
 from tests.simulation import laws
 from tests.simulation.allocators import on_virtual_engines
 from tests.simulation.on_sale import OnSale
+from tests.simulation.payers import is_paid_for
 from tests.simulation.postgres import ONE, EventRow, Server
 from tests.simulation.trouble import Trouble
 from tests.simulation.world import SECOND, World
@@ -134,6 +135,8 @@ class Run:
             extension_seconds=random.choice((1, 4)),
             offer_ttl_seconds=random.choice((1, 3, 6)),
         )
+        if is_paid_for(self.world.seed):
+            event = event._replace(hold_ttl_seconds=random.choice((1, 2, 5)))
         return event._replace(limits=limits_of(self.world.seed, event.seats_per_buyer_max))
 
     def run(self) -> list[str]:

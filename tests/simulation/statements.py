@@ -19,6 +19,7 @@ from store.terms import DECIDED_BY, TERMS
 from store.words import EventState
 from tests.simulation.holder_statements import HOLDERS, free_seats
 from tests.simulation.load import policy_of
+from tests.simulation.payment_statements import PAYMENTS
 from tests.simulation.plan_statements import MOVES
 from tests.simulation.postgres import ONE, AreaRow, CursorRow, EventRow, FactRow, HoldRow, LeaseRow, Session
 from tests.simulation.sale_statements import SALES
@@ -337,6 +338,7 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     audit.INSERT: ("write audit", _audit),
     **SALES,
     **TICKETS,
+    **PAYMENTS,
     **MOVES,
     events._READ: ("read event", _read_event),
     events._READ_LOCKED: ("lock event", _read_event_locked),

@@ -1,6 +1,6 @@
 """The statements of tickets and of what the world is told, as the virtual Postgres runs them.
 
-Nobody pays here, so nothing is owed; what the outbox has is looked at in the end (`laws`).
+What the outbox has is looked at in the end (`returned`, `payers`).
 """
 
 from __future__ import annotations
@@ -9,15 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from store import outbox
-from store.payments import refunds
 from store.tickets import returns, rows
 from tests.simulation.postgres import HoldRow, Session
 
 Rows = list[tuple[Any, ...]]
-
-
-def _nothing(session: Session, values: Mapping[str, Any]) -> Rows:
-    return []
 
 
 def _tell(session: Session, values: Mapping[str, Any]) -> Rows:
@@ -57,7 +52,6 @@ def _mark_gone(session: Session, values: Mapping[str, Any]) -> Rows:
 
 TICKETS = {
     outbox.INSERT: ("tell the world", _tell),
-    refunds.LOCK_OF_ORDER: ("lock the payment", _nothing),
     returns.LOCK_MINE: ("lock one's order", _lock_mine),
     rows.READ: ("read tickets", _read),
     rows.MARK_GONE: ("tickets that went", _mark_gone),
