@@ -120,9 +120,10 @@ def _attach(session: Session, values: Values) -> Rows:
 
 def _read(session: Session, values: Values) -> Rows:
     found = [(no, session.get("payment", no)) for no in sorted(set(values["payments"]))]
+    policy = "refund" if session.get("event", ONE).state == "closed" else session.database.late_payment
     return [
         (no, ONE, row.hold, row.order, row.buyer, row.provider, row.intent, row.reason, row.currency,
-         row.amount, row.quantity, row.seats, row.charged, row.state, session.database.late_payment)
+         row.amount, row.quantity, row.seats, row.charged, row.state, policy)
         for no, row in found if row is not None
     ]  # fmt: skip
 
@@ -193,7 +194,7 @@ def _sell_places(session: Session, values: Values) -> Rows:
         row: AreaRow = session.get("area", area)
         assert row.held >= count, "the CHECK on area keeps counters from going below nothing"
         session.put("area", area, row._replace(held=row.held - count, sold=row.sold + count))
-    return []
+    return [()] * len(set(values["areas"]))
 
 
 def _insert_facts(session: Session, values: Values) -> Rows:
@@ -241,6 +242,13 @@ def _owe_all(session: Session, values: Values) -> Rows:
 def _find_late(session: Session, values: Values) -> Rows:
     found = _all(session, "payment")
     return [(no, "gala") for no, row in found if row.state == "late" and no > values["after"]]
+
+
+def _is_over(session: Session, values: Values) -> Rows:
+    if session.get("event", ONE).state != "closed":
+        return []
+    session.lock("cursor", ONE, 1.0)
+    return [(1,)]
 
 
 def _decisions(session: Session, values: Any) -> Rows:
@@ -341,6 +349,7 @@ PAYMENTS = {
     buying.SELL_PLACES: ("sell places that were paid for", _sell_places),
     buying.INSERT_FACTS: ("insert facts of orders", _insert_facts),
     late.FIND_LATE: ("find late payments", _find_late),
+    late.IS_OVER: ("lock the cursor of a closed event", _is_over),
     ending.CANCEL: ("cancel payments", _cancel),
     refunds.LOCK_OF_ORDER: ("lock the payment", _lock_of_order),
     refunds.OWE: ("owe", _owe),

@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from store import outbox
 from store.tickets import returns, rows
 from tests.simulation.postgres import HoldRow, Session
 
 Rows = list[tuple[Any, ...]]
+_bodies = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def _tell(session: Session, values: Mapping[str, Any]) -> Rows:
-    for kind, body in zip(values["kinds"], values["bodies"], strict=True):
+    for kind, body in zip(values["kinds"], _bodies(values["bodies"]), strict=True):
         session.database.last_told += 1
         session.insert("outbox", session.database.last_told, (kind, body))
     return [(1,)]
