@@ -15,7 +15,7 @@ from msgspec import structs
 
 from store.payments.settlement import Entry
 
-FORMULA_BEGINS: Final = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_BEGINS: Final = ("=", "+", "-", "@")
 COLUMNS: Final = tuple(Entry.__struct_fields__)
 
 
@@ -38,5 +38,8 @@ def line_of(values: Iterable[object]) -> str:
 
 
 def _plain(value: object) -> object:
-    """Text that a spreadsheet would take for a formula begins with an apostrophe; numbers stay numbers."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_BEGINS) else value
+    """Text on one line; what a spreadsheet would take for a formula begins with an apostrophe. Numbers stay."""
+    if not isinstance(value, str):
+        return value
+    text = "".join([one if one.isprintable() else " " for one in value])
+    return f"'{text}" if text.lstrip().startswith(FORMULA_BEGINS) else text

@@ -1,4 +1,4 @@
-"""Faults in what is kept of forgotten rows of the outbox, in counting anew with it; in the settlement's CSV."""
+"""Faults in what is kept of forgotten rows of the outbox, in counting anew, and in the settlement's CSV."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ MUTANTS: list[Mutant] = [
     settlement_csv(
         Kind.CONDITION,
         "what others wrote is no formula to a spreadsheet",
-        "if isinstance(value, str) and value.startswith(FORMULA_BEGINS) else",
-        "if False else",
+        "if text.lstrip().startswith(FORMULA_BEGINS) else text",
+        "if False else text",
         "tests/store/test_settlement.py"
         "::test_what_others_wrote_is_no_formula_to_a_spreadsheet_and_amounts_are_numbers",
     ),
