@@ -38,7 +38,7 @@ def line_of(values: Iterable[object]) -> str:
 
 
 def _plain(value: object) -> object:
-    """Text on one line; what a spreadsheet would take for a formula begins with an apostrophe. Numbers stay."""
+    """Text on one line; what a spreadsheet would take for a formula begins with an apostrophe."""
     if not isinstance(value, str):
         return value
     text = "".join([one if one.isprintable() else " " for one in value])
