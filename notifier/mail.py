@@ -1,7 +1,7 @@
-"""What buyers are told by mail, in words and as a message, and the two ways to send it.
+"""What buyers are told by mail, as a message, and the two ways to send it; its words are `notifier.letters`.
 
-`letter` is pure: plain words for each kind of outbox row. `message` makes of them a mail in plain text and
-simple HTML, whose Message-ID is the same however often it is sent, so that a repeat can be told as one.
+`message` makes of them a mail in plain text and simple HTML, whose Message-ID is the same however often it is
+sent, so that a repeat can be told as one.
 """
 
 from __future__ import annotations
@@ -12,40 +12,24 @@ import os
 import re
 import smtplib
 import ssl
-from collections.abc import Mapping
 from datetime import datetime
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.policy import SMTP
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-from msgspec import Struct
-
+from notifier.letters import Letter
 from store.errors import OnsaleError, Unavailable
-from store.outbox import Told
 
 SMTP_SECONDS_MAX: Final = 10.0
 ADDRESS_LENGTH_MAX: Final = 254
 """RFC 5321, 4.5.3.1.3"""
-_DECIMALS: Final = {0: "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF UGX VND VUV XAF XOF XPF",
-                    3: "BHD IQD JOD KWD LYD OMR TND"}  # fmt: skip
-"""ISO 4217: currencies whose smallest unit is no hundredth."""
-_DECIMALS_OF: Final = {code: digits for digits, codes in _DECIMALS.items() for code in codes.split()}
 
 
 class NeverSent(OnsaleError):
     """This mail can never be sent: its address is none, or nobody has it."""
-
-
-class Letter(Struct, frozen=True):
-    """What a mail says; `link` is where there is more."""
-
-    subject: str
-    lines: tuple[str, ...]
-    link: str | None = None
-    link_says: str = ""
 
 
 class Carrier(Protocol):
@@ -56,89 +40,6 @@ class Carrier(Protocol):
 
     def close(self) -> None:
         """Its connection ends."""
-
-
-def money(amount_minor: int, currency: str) -> str:
-    """An amount as people read it: 1234, EUR → 12.34 EUR."""
-    digits = _DECIMALS_OF.get(currency, 2)
-    whole, rest = divmod(amount_minor, 10**digits)
-    return f"{whole:,}{f'.{rest:0{digits}}' if digits else ''} {currency}"
-
-
-def letter(kind: Told, body: Mapping[str, Any], event: str, event_url: str) -> Letter | None:
-    """What the buyer is told of an outbox row, or None where it is not told by mail. `event` is its name."""
-    amount = money(body["amount_minor"], body["currency"]) if "amount_minor" in body else ""
-    tickets = f"{event_url}/tickets/{body['order']}" if body.get("order") else None
-    match kind:
-        case Told.ORDER_PAID:
-            paid = f"We received {amount}. Thank you." if amount else "Thank you."
-            lines = (
-                "Your order is confirmed: the places are yours.",
-                paid,
-                f"Your order number: {body['order']}",
-            )
-            return Letter(f"Your tickets for {event}", lines, tickets, "See your tickets")
-        case Told.PAYMENT_LATE:
-            return Letter(
-                f"Your payment for {event} came late",
-                (
-                    f"Your payment of {amount} arrived after your hold had run out.",
-                    "We are asking for the same places again for you. You need not do anything.",
-                    "If they can be had, your tickets follow. If not, all of your money goes back to you.",
-                ),
-            )
-        case Told.PAYMENT_REFUND_DUE:
-            return Letter(
-                f"Your money for {event} goes back to you",
-                (
-                    _WHY.get(str(body.get("reason")), "We could not give you the places you paid for."),
-                    f"We are sorry. All of it, {amount}, goes back to where it came from.",
-                    "You need not do anything. We write again as soon as it is on its way.",
-                ),
-            )
-        case Told.PAYMENT_REFUNDED:
-            return Letter(
-                f"Your refund for {event} is on its way",
-                (
-                    f"{amount} went back to where the payment came from.",
-                    "Until you see it, your bank may take some days.",
-                ),
-            )
-        case Told.ORDER_CHANGED | Told.ORDER_REFUNDED:
-            return _taken_back(kind, event, tickets)
-        case Told.EVENT_CANCELED:
-            return Letter(
-                f"{event} is canceled",
-                (
-                    "We are sorry: this event does not take place, and your tickets are no longer valid.",
-                    "What you paid goes back to you. You need not do anything.",
-                ),
-                event_url,
-                "More about it",
-            )
-        case Told.EVENT_MOVED:
-            moved = "This event was moved. Please look at what changed before you set out."
-            return Letter(f"{event} was moved", (moved,), event_url, "See what changed")
-        case _:
-            return None
-
-
-_WHY: Final = {
-    "late": "Your payment arrived after your hold had run out, and somebody else may have the places now.",
-    "seats_gone": "Your payment arrived after your hold had run out, and the places were given to others.",
-    "hold_released": "You had given these places back before your payment arrived.",
-    "hold_changed": "You had given some of these places back before your payment arrived.",
-    "paid_twice": "These places were paid for twice.",
-}
-
-
-def _taken_back(kind: Told, event: str, tickets: str | None) -> Letter:
-    back = "What you paid for it goes back to you; we write again as soon as it is on its way."
-    if kind is Told.ORDER_REFUNDED:
-        lines = ("Your order was taken back, and its tickets are no longer valid.", back)
-        return Letter(f"Your order for {event} was taken back", lines)
-    lines = ("Some of your order was taken back. The other tickets are valid as before.", back)
-    return Letter(f"Your order for {event} has changed", lines, tickets, "See your tickets")
 
 
 def message_id(outbox_id: int, address: str, sender: str) -> str:

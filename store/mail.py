@@ -38,7 +38,6 @@ OF_PAYMENT: Final = (
     Told.PAYMENT_REFUNDED,
 )
 OF_ORDER: Final = (Told.ORDER_CHANGED, Told.ORDER_REFUNDED)
-OF_EVENT: Final = (Told.EVENT_CANCELED, Told.EVENT_MOVED)
 
 UNREAD: Final = f"""
 -- Events that told more than was read: by their counters, the outbox itself is not looked at.
@@ -65,29 +64,48 @@ UPDATE mail_position SET number = %(to)s WHERE event_id = %(event)s AND number <
 """
 
 WRITE: Final = """
--- To whom a payment, or the one that bought an order, or any of the event's belongs; once each. An arm for
--- each: with OR between them every row would be held against every payment of the event.
+-- An arm for each: with OR between them every row would be held against every payment of the event.
+-- To whom a payment (wherever its order went meanwhile), or the one that bought an order, or any that bought
+-- one of an event that is called off belongs; once each. Who hears of the event what becomes of the money is
+-- not told the same of the order.
 WITH told AS MATERIALIZED (
   SELECT id, event_id, kind, body FROM outbox
    WHERE event_id = %(event)s AND number > %(after)s AND number <= %(to)s),
-to_whom AS (
-  SELECT told.id, payment.email
-    FROM told JOIN payment ON payment.id = (told.body ->> 'payment')::bigint
-     AND payment.event_id = told.event_id
+off AS (SELECT begun_at FROM called_off WHERE event_id = %(event)s),
+mails AS (
+  SELECT told.id, email, told.kind, told.body::jsonb FROM told
+    JOIN payment ON payment.id = (told.body ->> 'payment')::bigint
    WHERE told.kind = ANY (%(of_payment)s)
-   UNION
-  SELECT told.id, payment.email
-    FROM told JOIN payment ON payment.event_id = told.event_id
-     AND payment.order_id = (told.body ->> 'order')::bigint
+  UNION ALL
+  SELECT told.id, email, told.kind, told.body::jsonb FROM told
+    JOIN payment ON payment.event_id = told.event_id AND order_id = (told.body ->> 'order')::bigint
    WHERE told.kind = ANY (%(of_order)s)
-   UNION
-  SELECT told.id, payment.email
-    FROM told JOIN payment ON payment.event_id = told.event_id AND payment.order_id IS NOT NULL
-     AND payment.state IN ('succeeded', 'refund_due', 'refunded')
-   WHERE told.kind = ANY (%(of_event)s))
+     AND (told.body ->> 'reason' IS DISTINCT FROM 'event_canceled'
+          OR succeeded_at > (SELECT begun_at FROM off))
+  UNION ALL
+  SELECT told.id, email, told.kind,
+         told.body::jsonb || jsonb_build_object('amount_minor', sum(left_minor), 'currency', min(currency))
+    FROM told JOIN LATERAL (
+      SELECT email, currency, amount_minor - coalesce((
+               SELECT sum(refund.amount_minor) FROM refund
+                WHERE payment_id = payment.id AND refund.reason <> 'event_canceled'), 0) AS left_minor
+        FROM payment
+       WHERE payment.event_id = told.event_id AND order_id IS NOT NULL
+         AND succeeded_at <= coalesce((SELECT begun_at FROM off), 'infinity')) AS paid ON left_minor > 0
+   WHERE told.kind = %(canceled)s GROUP BY told.id, email, told.kind, told.body::jsonb
+  UNION ALL
+  SELECT told.id, email, told.kind, told.body::jsonb FROM told JOIN LATERAL (
+      SELECT email FROM payment WHERE payment.event_id = told.event_id AND order_id IS NOT NULL
+         AND succeeded_at <= coalesce((SELECT begun_at FROM off), 'infinity')
+         AND (state = 'succeeded'
+              OR EXISTS (SELECT FROM refund WHERE payment_id = payment.id AND reason = 'event_moved'))
+      UNION
+      SELECT email FROM rebooked JOIN payment ON payment.id = rebooked.payment_id
+       WHERE rebooked.event_id = told.event_id) AS goes ON true
+   WHERE told.kind = %(moved)s)
 INSERT INTO mail (event_id, outbox_id, address, kind, body)
-SELECT told.event_id, told.id, to_whom.email, told.kind, told.body
-  FROM to_whom JOIN told USING (id) WHERE to_whom.email IS NOT NULL
+SELECT DISTINCT ON (id, email) %(event)s, id, email, kind, body::json FROM mails
+ WHERE email IS NOT NULL ORDER BY id, email
 ON CONFLICT (outbox_id, address) DO NOTHING
 """
 
@@ -97,10 +115,10 @@ WITH due AS (
   SELECT id FROM mail WHERE state = 'due' AND next_at <= clock_timestamp()
    ORDER BY next_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
 UPDATE mail SET next_at = clock_timestamp() + interval '{TAKEN_SECONDS} seconds', attempts = attempts + 1
-  FROM due, event
+  FROM due, event JOIN venue ON venue.id = event.venue_id
  WHERE mail.id = due.id AND event.id = mail.event_id
 RETURNING mail.id, mail.outbox_id, mail.address, mail.kind, mail.body::text, mail.attempts, event.slug,
-          event.name, mail.created_at
+          event.name, venue.name, event.starts_at, mail.created_at
 """
 
 PUT_BACK: Final = """
@@ -141,6 +159,8 @@ class Mail(Struct, frozen=True):
     attempts: int
     slug: str
     event_name: str
+    venue: str
+    starts_at: datetime | None
     created_at: datetime
 
 
@@ -161,7 +181,8 @@ async def write_down(connection: Conn, event_id: int, limit: int = READ_MAX) -> 
         if not rows:
             return 0
         values["to"] = rows[-1].number
-        values |= {"of_payment": list(OF_PAYMENT), "of_order": list(OF_ORDER), "of_event": list(OF_EVENT)}
+        values |= {"of_payment": list(OF_PAYMENT), "of_order": list(OF_ORDER)}
+        values |= {"canceled": Told.EVENT_CANCELED.value, "moved": Told.EVENT_MOVED.value}
         await connection.execute(WRITE, values)
         moved = await connection.execute(MOVE_POSITION, values)
         assert moved.rowcount == 1, "the position is locked and rows beyond it were read"

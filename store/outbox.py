@@ -53,7 +53,7 @@ class Told(StrEnum):
     currency, amount_minor, fee_minor, tax_minor, lines}."""
     ORDER_CHANGED = "order.changed"
     """Some of an order was taken back. {order, buyer, kind, seats, areas}: what it has no longer;
-    `refund_minor`: what its buyer gets back, and where that is something `lines` (what for) and `reason`."""
+    `refund_minor`: what its buyer gets back; where that is something, `currency`, `lines`, `reason`."""
     ORDER_REFUNDED = "order.refunded"
     """All of it was: the same."""
     PAYMENT_LATE = "payment.late"
@@ -65,10 +65,11 @@ class Told(StrEnum):
     """Money went back: {payment, refund, buyer, amount_minor, currency, reason, order}."""
     TICKET_TRANSFERRED = "ticket.transferred"
     EVENT_CANCELED = "event.canceled"
-    """{event, why}; `order.refunded` of each order follows."""
+    """{event, why, name, venue, starts_at}; `order.refunded` of each order follows."""
     EVENT_MOVED = "event.moved"
-    """{event, to, why}; of each order `order.refunded` follows: with `moved_to` {event, order}, `moved_minor`
-    and `lines` where it is one of that event now, whose `order.paid` has `moved_from`."""
+    """The same with {to, to_name, to_venue, to_starts_at}; of each order `order.refunded` follows: with
+    `moved_to` {event, order}, `moved_minor` and `lines` where it is one of that event now, whose `order.paid`
+    has `moved_from`."""
 
 
 class Row(NamedTuple):

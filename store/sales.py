@@ -326,7 +326,7 @@ def give_back(
     tells: dict[str, object] = {"order": str(order.hold_id), "buyer": order.buyer, "kind": order.kind}
     tells |= {"seats": taken.seats, "areas": taken.areas, "refund_minor": owed.amount_minor}
     if owed.amount_minor:
-        tells |= {"lines": owed.lines, "reason": reason}
+        tells |= {"currency": owed.currency, "lines": owed.lines, "reason": reason}
     became = Told.ORDER_REFUNDED if whole else Told.ORDER_CHANGED
     outbox.write(conn, event_id, became, tells | dict(told or {}))
     return HoldState.REFUNDED if whole else HoldState.PAID

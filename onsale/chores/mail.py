@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from notifier import mail as letters
+from notifier.letters import About, letter
 from notifier.mail import Carrier, FileSink, NeverSent, Smtp
 from onsale.chores.doing import Doing
 from onsale.chores.settings import ChoreSettings
@@ -60,9 +61,9 @@ async def _write_down(doing: Doing) -> None:
 
 async def _send(doing: Doing, carrier: Carrier, one: Mail) -> bool:
     sender = doing.settings.mail_from
-    says = letters.letter(
-        one.kind, _decode(one.body), one.event_name, f"{doing.settings.public_url}/e/{one.slug}"
-    )
+    page = f"{doing.settings.public_url}/e/{one.slug}"
+    about = About(one.event_name, page, one.venue, one.starts_at, doing.settings.time_zone)
+    says = letter(one.kind, _decode(one.body), about)
     assert says is not None, f"rows of kind {one.kind} are not written down as mails"
     identity = letters.message_id(one.outbox_id, one.address, sender)
     try:

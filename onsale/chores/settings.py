@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from onsale.engines.data_dir import default_data_dir
 from onsale.errors import FrontDoorError
@@ -33,6 +35,8 @@ class ChoreSettings:
     mail_from: str = MAIL_FROM
     public_url: str = PUBLIC_URL
     """Where buyers reach the pages, without a slash at the end."""
+    time_zone: tzinfo = UTC
+    """In which dates are told in mails."""
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> ChoreSettings:
@@ -54,5 +58,17 @@ class ChoreSettings:
             mail_dir=default_data_dir(source) / "mail",
             smtp_url=smtp_url,
             mail_from=mail_from or MAIL_FROM,
+            time_zone=_time_zone(source.get("ONSALE_TIME_ZONE") or "UTC"),
             public_url=(source.get("ONSALE_PUBLIC_URL") or PUBLIC_URL).rstrip("/"),
         )
+
+
+def _time_zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise ChoreSettingNotValid(
+            f"ONSALE_TIME_ZONE must be a time zone's name, such as Europe/Berlin, not {name!r}."
+        ) from error

@@ -125,9 +125,10 @@ def _settlement(told: Settlement) -> RenderableType:
     lines.add_column(justify="right")
     for name, amount in (
         ("money in", told.money_in_minor), ("refunded", -told.refunded_minor),
-        ("refunds owed", -told.refund_due_minor), ("provider's fees", -told.provider_fee_minor),
-        ("payout", told.payout_minor), ("", None), ("orders that stand", told.standing_minor),
-        ("  of that fees", told.fee_minor), ("  of that tax", told.tax_minor),
+        ("refunds still owed", -told.refund_due_minor), ("", None),
+        ("= orders that stand", told.standing_minor), ("    of that fees", told.fee_minor),
+        ("    of that tax", told.tax_minor), ("+ late, for seats not had yet", told.open.late.amount_minor),
+        ("provider's fees", -told.provider_fee_minor), ("= payout", told.payout_minor),
     ):  # fmt: skip
         lines.add_row(name, "" if amount is None else money(amount))
     table = Table("category", box=None)
@@ -138,9 +139,9 @@ def _settlement(told: Settlement) -> RenderableType:
         table.add_row(one.category, f"{one.places:,}", *[money(part) for part in parts])
     late, due, unresolved = told.open.late, told.open.refund_due, told.open.unresolved
     still_open = (
-        f"Open: {late.count:,} late ({money(late.amount_minor)}), {due.count:,} with refunds owed "
-        f"({money(due.amount_minor)}), {unresolved.count:,} for which money may still come "
-        f"({money(unresolved.amount_minor)})."
+        f"Still due to buyers: {money(due.amount_minor)}, of {due.count:,} payments.\n"
+        f"Still open: {late.count:,} late payments ({money(late.amount_minor)}), for seats or to go back; "
+        f"{unresolved.count:,} begun ({money(unresolved.amount_minor)}) for which money may still come."
     )
     apart = [f"{one.orders:,} {one.kind} ({one.places:,} places)" for one in told.apart]
     told_apart = f"Without a payment: {', '.join(apart) or 'none'}."
@@ -148,7 +149,7 @@ def _settlement(told: Settlement) -> RenderableType:
         f"Moved away: {told.moved_out.count:,} ({money(told.moved_out.amount_minor)}); "
         f"moved here: {told.moved_in.count:,} ({money(told.moved_in.amount_minor)})."
     )
-    head = f"{told.event}: {told.orders:,} orders that were paid for stand."
+    head = f"{told.event}: orders that were paid for and stand: {told.orders:,}."
     return Group(head, "", lines, "", table, "", still_open, told_apart, moved, _balance(told))
 
 

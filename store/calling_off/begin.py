@@ -31,6 +31,7 @@ SELECT id FROM event WHERE slug = ANY (%(slugs)s) ORDER BY id FOR UPDATE
 LOCK_CURSORS: Final = """
 SELECT 1 FROM event_cursor WHERE event_id = ANY (%(events)s::int[]) ORDER BY event_id FOR UPDATE
 """
+READ_VENUE: Final = "SELECT name FROM venue WHERE id = %(venue)s"
 READ_ROW: Final = "SELECT to_event_id FROM called_off WHERE event_id = %(event)s"
 INSERT: Final = """
 INSERT INTO called_off (event_id, to_event_id, who, why, reserved)
@@ -60,7 +61,8 @@ def cancel(conn: Conn, slug: str, said: Said) -> CalledOff:
             raise Conflicted("event_moved", f"The orders of {slug!r} go to another event; cancel that one.")
         if row is None:
             _write(conn, event, None, said, None)
-            outbox.write(conn, event.id, Told.EVENT_CANCELED, {"event": slug, "why": said.why})
+            told = {"event": slug, "why": said.why, **_where(conn, event)}
+            outbox.write(conn, event.id, Told.EVENT_CANCELED, told)
             audit.write(conn, event.id, said, {"change": "cancel", "seats": [], "areas": {}})
         return read(conn, slug)
 
@@ -88,12 +90,20 @@ def move(conn: Conn, slug: str, to: str, said: Said) -> CalledOff:
             _check(conn, event, target, plan, target_plan)
             reserved = _reserve(conn, event.id, target.id, plan, target_plan, said)
             _write(conn, event, target, said, reserved)
-            told = {"event": slug, "to": to, "why": said.why}
+            told = {"event": slug, "to": to, "why": said.why, **_where(conn, event)}
+            told |= {f"to_{name}": value for name, value in _where(conn, target).items()}
             outbox.write(conn, event.id, Told.EVENT_MOVED, told)
             audit.write(conn, event.id, said, {"change": "move", "to": to, "seats": [], "areas": {}})
         return read(conn, slug)
 
     return in_transaction(conn, attempt)
+
+
+def _where(conn: Conn, event: Event) -> dict[str, object]:
+    """What an event is called, where it is, and when, if that is known."""
+    venue = conn.execute(READ_VENUE, {"venue": event.venue_id}).fetchall()[0][0]
+    when = None if event.starts_at is None else event.starts_at.isoformat()
+    return {"name": event.name, "venue": venue, "starts_at": when}
 
 
 def _check(conn: Conn, event: Event, target: Event, plan: Plan, target_plan: Plan) -> None:

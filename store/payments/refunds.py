@@ -103,6 +103,7 @@ class Owed(Struct, frozen=True):
     """What goes back for what was taken of an order: how much, in the smallest unit, and for what."""
 
     amount_minor: int = 0
+    currency: str = ""
     lines: tuple[Line, ...] = ()
 
 
@@ -133,14 +134,15 @@ def owe_for_order(
     if row is None:
         return Owed()
     payment, left, charged = row
-    lines = lines_of(decode_charged(charged).lines, seats, areas or {})
+    paid = decode_charged(charged)
+    lines = lines_of(paid.lines, seats, areas or {})
     part = sum([line.count * line.total_minor for line in lines])
     amount = left if whole else min(left, part)
     if amount > 0:
         values = {"payment": payment, "event": event_id, "amount": amount, "reason": reason}
         conn.execute(OWE, values)
         conn.execute(INSERT, values)
-    return Owed(int(amount), lines if amount else ())
+    return Owed(int(amount), paid.currency, lines) if amount else Owed()
 
 
 async def take(connection: Conn, limit: int = TAKE_MAX) -> list[Due]:

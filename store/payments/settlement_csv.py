@@ -1,7 +1,7 @@
 """A settlement as CSV: one line for each payment that money came for and each order without one.
 
 Columns are the fields of `Entry` in their order, amounts in the smallest unit; see docs/settlement.md.
-Nothing in it says who bought.
+Nothing in it says who bought. No text of others is a formula to a spreadsheet (`_plain`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from msgspec import structs
 
 from store.payments.settlement import Entry
 
+FORMULA_BEGINS: Final = ("=", "+", "-", "@")
 COLUMNS: Final = tuple(Entry.__struct_fields__)
 
 
@@ -32,5 +33,13 @@ def line(entry: Entry) -> str:
 def line_of(values: Iterable[object]) -> str:
     """Values as a line, quoted where need be."""
     written = io.StringIO()
-    csv.writer(written, lineterminator="\n").writerow(["" if one is None else one for one in values])
+    csv.writer(written, lineterminator="\n").writerow(["" if one is None else _plain(one) for one in values])
     return written.getvalue()
+
+
+def _plain(value: object) -> object:
+    """Text on one line; what a spreadsheet would take for a formula begins with an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    text = "".join([one if one.isprintable() else " " for one in value])
+    return f"'{text}" if text.lstrip().startswith(FORMULA_BEGINS) else text

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 import pytest
 
 from notifier import mail as letters
-from notifier.mail import Letter, NeverSent, Smtp
+from notifier.letters import Letter
+from notifier.mail import NeverSent, Smtp
 from store.errors import Unavailable
 
 NOW = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)

@@ -49,7 +49,8 @@ def test_a_settlement_that_balances_is_told_and_written(event, tmp_path):
     file = tmp_path / "gig.csv"
     code, out, _ = event("settlement", "gig", "--csv", str(file))
     assert code == 0
-    assert "gig: 1 orders that were paid for stand." in out
+    assert "gig: orders that were paid for and stand: 1." in out
+    assert "Still due to buyers: " in out
     assert "It balances" in out
     rows = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))))
     assert [row["kind"] for row in rows] == ["paid", "complimentary"]

@@ -10,13 +10,14 @@ import psycopg
 import pytest
 
 from store import holds, sales
+from store.calling_off import begin
 from store.payments import settlement_csv
 from store.payments.begin import Prices
 from store.payments.settlement import Counted, Entry, settlement
 from store.plan import encode
 from store.words import HoldKind
 from tests.store import test_holds
-from tests.store.calling_off.calling import FLOOR, GUID, SAID, paid_event
+from tests.store.calling_off.calling import FLOOR, GUID, SAID, paid_event, to_the_end
 from tests.store.payments import test_settle
 from tests.store.payments.paying import TERMS, begun, notice, told
 from tests.store.payments.test_refunds import give_all, late_payment
@@ -131,6 +132,29 @@ def test_each_payment_and_each_order_without_one_is_a_line_that_says_nobodys_nam
         assert sum(int(row[column]) for row in rows) == getattr(found, column)
     assert sum(int(row["amount_minor"]) for row in rows) == found.money_in_minor
     assert not {"ann", "eve", "bob"} & {value for row in rows for value in row.values()}
+
+
+def test_what_others_wrote_is_no_formula_to_a_spreadsheet_and_amounts_are_numbers():
+    for text in ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"):
+        [[cell]] = csv.reader(io.StringIO(settlement_csv.line_of([text]), newline=""))
+        assert cell == "'" + text.replace("\t", " ").replace("\r", " ")
+    assert settlement_csv.line_of([-1, "pi_1", None, 'a "b",c']) == '-1,pi_1,,"a ""b"",c"\n'
+
+
+def test_of_an_event_that_was_canceled_all_is_due_and_then_given_and_it_balances(conn, event):
+    paid, late, _ = a_sale(conn, event)
+    came_in = paid.amount_minor + late.amount_minor
+    begin.cancel(conn, "gig", SAID)
+    to_the_end(conn)
+    due = settlement(conn, "gig")
+    assert (due.balances, due.standing_minor, due.orders) == (True, 0, 0)
+    assert due.refunded_minor + due.refund_due_minor == came_in == due.money_in_minor
+    assert due.open.refund_due == Counted(2, due.refund_due_minor)
+    give_all(conn)
+    given = settlement(conn, "gig")
+    assert (given.balances, given.refunded_minor, given.refund_due_minor) == (True, came_in, 0)
+    assert given.payout_minor == -given.provider_fee_minor
+    assert all(one.gross_minor == one.returned_minor for one in given.categories)
 
 
 A_CENT_LESS = """

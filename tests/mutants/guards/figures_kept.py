@@ -1,4 +1,4 @@
-"""Faults in what is kept of the outbox when rows of it are forgotten, and in counting anew with it."""
+"""Faults in what is kept of forgotten rows of the outbox, in counting anew, and in the settlement's CSV."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ WHENEVER = (
     f"{KEPT}::test_counted_on_counted_anew_and_read_from_the_tables_is_the_same_whenever_rows_were_forgotten"
 )
 kept = In("store/figures/kept.py")
+settlement_csv = In("store/payments/settlement_csv.py")
 project = In("store/figures/project.py")
 trim = In("store/subscribers/trim.py")
 sales = In("store/sales.py")
@@ -98,5 +99,13 @@ MUTANTS: list[Mutant] = [
         "    if owed.amount_minor:\n        tells |=",
         "    if False:\n        tells |=",
         WHENEVER,
+    ),
+    settlement_csv(
+        Kind.CONDITION,
+        "what others wrote is no formula to a spreadsheet",
+        "if text.lstrip().startswith(FORMULA_BEGINS) else text",
+        "if False else text",
+        "tests/store/test_settlement.py"
+        "::test_what_others_wrote_is_no_formula_to_a_spreadsheet_and_amounts_are_numbers",
     ),
 ]

@@ -22,10 +22,11 @@ MUTANTS: list[Mutant] = [
     rows(
         Kind.BOUND,
         "rows are not held against every payment",
-        "     AND payment.order_id = (told.body ->> 'order')::bigint\n"
-        "   WHERE told.kind = ANY (%(of_order)s)\n",
-        "   WHERE told.kind = ANY (%(of_payment)s)\n"
-        "      OR told.kind = ANY (%(of_order)s) AND payment.order_id = (told.body ->> 'order')::bigint\n",
+        "payment.event_id = told.event_id AND order_id = (told.body ->> 'order')::bigint\n"
+        "   WHERE told.kind = ANY (%(of_order)s)\n     AND (",
+        "payment.event_id = told.event_id\n"
+        "   WHERE (told.kind = ANY (%(of_payment)s) OR order_id = (told.body ->> 'order')::bigint\n"
+        "          AND told.kind = ANY (%(of_order)s))\n     AND (",
         f"{ROWS}::test_rows_are_not_held_against_every_payment_of_the_event",
         f"{ROWS}::test_every_buyer_is_written_to_once",
     ),

@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from notifier import mail as letters
+from notifier import letters
+from notifier import mail as messages
+from notifier.letters import About
 from notifier.mail import FileSink, NeverSent, Smtp
 from onsale.chores.mail import carrier_of, mail
 from store import mail as rows
@@ -23,6 +25,7 @@ from tests.store.payments.paying import begun, notice, told
 from tests.store.test_holds import HOLD, hold
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
+ABOUT = About("Gig", "http://x/e/gig")
 
 
 class Carried:
@@ -104,7 +107,7 @@ def test_all_who_bought_are_told_once_of_an_event_that_is_canceled(conn, event, 
         bought(conn, event, number, address="ann@example.org" if number < 2 else "bob@example.org")
     send(conn, database_url, carrier)
     carrier.messages.clear()
-    outbox.write(conn, event, Told.EVENT_CANCELED, {})
+    outbox.write(conn, event, Told.EVENT_CANCELED, {"event": "gig"})
     send(conn, database_url, carrier)
     assert sorted(to for to, _ in carrier.messages) == ["ann@example.org", "bob@example.org"]
 
@@ -201,24 +204,24 @@ def test_without_a_mail_server_mails_are_files(conn, event, database_url, tmp_pa
 
 
 def test_the_same_mail_again_is_the_same_file(tmp_path):
-    says = letters.letter(Told.PAYMENT_LATE, {"amount_minor": 1, "currency": "EUR"}, "Gig", "http://x")
+    says = letters.letter(Told.PAYMENT_LATE, {"amount_minor": 1, "currency": "EUR"}, ABOUT)
     assert says is not None
-    name = letters.message_id(7, "ann@example.org", "shop@example.org")
+    name = messages.message_id(7, "ann@example.org", "shop@example.org")
     sink = FileSink(tmp_path)
     for _ in range(2):
-        sink.send(letters.message(says, "shop@example.org", "ann@example.org", name, NOW), "", "")
+        sink.send(messages.message(says, "shop@example.org", "ann@example.org", name, NOW), "", "")
     assert len(list(tmp_path.iterdir())) == 1
-    assert letters.message_id(7, "bob@example.org", "shop@example.org") != name
+    assert messages.message_id(7, "bob@example.org", "shop@example.org") != name
 
 
-@pytest.mark.parametrize("kind", [*rows.OF_PAYMENT, *rows.OF_ORDER, *rows.OF_EVENT])
+@pytest.mark.parametrize("kind", [*rows.OF_PAYMENT, *rows.OF_ORDER, Told.EVENT_CANCELED, Told.EVENT_MOVED])
 def test_every_kind_that_is_mailed_has_words_and_no_markup_of_others(kind):
     body = {"order": "65536", "amount_minor": 1_234, "currency": "EUR", "reason": "seats_gone"}
-    says = letters.letter(kind, body, "Gig", "http://x/e/gig")
+    says = letters.letter(kind, body, ABOUT)
     assert says is not None
     assert "Gig" in says.subject
     named = letters.Letter("s", (*says.lines, "<b>Gig</b>"), 'http://x/"><b>', "<b>")
-    message = letters.message(named, "shop@example.org", "ann@example.org", "<1@x>", NOW)
+    message = messages.message(named, "shop@example.org", "ann@example.org", "<1@x>", NOW)
     assert "<b>" not in part(message, "html")
     assert "<b>Gig</b>" in part(message, "plain")
 
@@ -238,7 +241,7 @@ def test_every_kind_that_is_mailed_has_words_and_no_markup_of_others(kind):
 def test_an_address_that_is_none_is_never_written_to(address):
     says = letters.Letter("Subject", ("line",))
     with pytest.raises(NeverSent):
-        letters.message(says, "shop@example.org", address, "<1@x>", NOW)
+        messages.message(says, "shop@example.org", address, "<1@x>", NOW)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +261,7 @@ def test_a_mail_server_that_is_away_is_tried_again(database_url):
     carrier = carrier_of(settings_of(database_url))
     assert isinstance(carrier, FileSink)
     server = Smtp("smtp://127.0.0.1:1")
-    message = letters.message(
+    message = messages.message(
         letters.Letter("s", ("l",)), "shop@example.org", "ann@example.org", "<1@x>", NOW
     )
     with pytest.raises(Unavailable):
