@@ -1,5 +1,4 @@
-"""What a gateway loads when it starts: each of these libraries would cost it a tenth of a second and more, and
-all of them together 34 MB."""
+"""What a gateway loads when it starts: the libraries that it does not would cost it 0.7 s and 34 MB."""
 
 from __future__ import annotations
 
