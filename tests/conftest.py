@@ -12,8 +12,10 @@ applied; it hands their addresses to the xdist workers. Durability stays on: it 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
 import shutil
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -31,6 +33,7 @@ from tests import profiles
 
 profiles.use()
 
+HERE = Path(__file__).parent
 TEMPLATE = "migrated_template"
 REDIS_DATABASES = 64
 RIG = pytest.StashKey["Rig"]()
@@ -68,6 +71,22 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["onsale_postgres"] = rig.postgres_url
     node.workerinput["onsale_redis"] = rig.redis_url
     node.workerinput["onsale_trouble"] = rig.trouble
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Any:
+    """Where nothing was compiled yet, as in a fresh clone, one worker reads the tests and then the others:
+    each would compile all of them, and the asserts in them, as the first one does (6 s of a core)."""
+    keeps = not sys.dont_write_bytecode
+    if not hasattr(session.config, "workerinput") or not keeps or (HERE / "store" / "__pycache__").exists():
+        return (yield)
+    with Path(__file__).open() as turn:
+        try:
+            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(turn, fcntl.LOCK_SH)  # the first one is done
+            fcntl.flock(turn, fcntl.LOCK_UN)
+        return (yield)
 
 
 def _start_rig() -> Rig:
