@@ -27,7 +27,7 @@ def conn(database_url):
         runs.enlist(connection, [("nap", 10, False)])
         runs.began(connection, "nap", "host:1")
         how: dict[str, Any] = {"done": 7, "error": None, "more": False, "position": None, "jitter": 1.0}
-        runs.ended(connection, "nap", duration_ms=120, **how)
+        runs.ended(connection, "nap", "host:1", duration_ms=120, **how)
         yield connection
 
 
