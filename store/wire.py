@@ -63,7 +63,7 @@ class HoldNews(Struct, frozen=True, array_like=True):
     """Who knows it already; empty: the allocator tells it, nobody does."""
     buyer: str
     frame: bytes
-    more: Sequence[tuple[str, bytes]] = ()
+    more: tuple[tuple[str, bytes], ...] = ()
     """(buyer, frame) of what else changed in the same moment, in order."""
 
     def each(self) -> Iterator[tuple[str, bytes]]:

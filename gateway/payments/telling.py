@@ -100,7 +100,7 @@ class Telling:
                 pipeline.xadd(stream_key(slug), {POKE: b"1"}, nomkstream=True)
                 for start in range(0, len(told), NEWS_MAX):
                     (buyer, frame), *more = told[start : start + NEWS_MAX]
-                    news = HoldNews(self._gateway_id, buyer, frame, more)
+                    news = HoldNews(self._gateway_id, buyer, frame, tuple(more))
                     pipeline.publish(holds_channel(slug), encode_news(news))
                 try:
                     await pipeline.execute()
