@@ -126,6 +126,30 @@ def test_what_is_typed_is_not_hidden_by_the_button_that_stays_in_sight(
         expect(page.get_by_role("alert")).to_be_in_viewport()
 
 
+TIME_OVER_BUTTON = """() => {
+  const [figures, button] = [".countdown-figures", ".button.main"].map((one) =>
+    document.querySelector(`.holding ${one}`).getBoundingClientRect());
+  return figures.top > 0 && figures.bottom <= button.top;
+}"""
+
+
+@pytest.mark.parametrize("view", ["Map", "List"])
+def test_on_a_phone_the_time_left_is_in_sight_above_the_button_whatever_is_said_first(
+    tabs: Tabs, fake: FakeGateway, choose: Choose, view: str
+) -> None:
+    page = tabs.open(width=360, height=740)
+    hold_seat(page, choose)
+    page.get_by_role("button", name=view, exact=True).click()
+    page.evaluate("scrollTo(0, 0)")
+    assert page.evaluate(TIME_OVER_BUTTON)
+    go_to_pay(page)
+    page.goto(f"{tabs.url}/e/demo")
+    page.get_by_role("button", name=view, exact=True).click()
+    expect(page.locator(STATE)).to_contain_text("Your payment is not finished.")
+    page.evaluate("scrollTo(0, 0)")
+    assert page.evaluate(TIME_OVER_BUTTON)
+
+
 def test_nothing_moves_where_less_motion_is_asked_for(held: Page, fake: FakeGateway) -> None:
     pay_unheard(held, fake)
     assert held.evaluate(MOVING) == 0
