@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -69,9 +70,9 @@ def test_an_open_event_without_an_allocator_needs_a_hand_now(looked_at, tmp_path
 
 
 def test_an_allocator_that_went_silent_is_seen(looked_at, tmp_path):
-    add_event(looked_at.database_url, state="open", lease_age_seconds=60)
+    add_event(looked_at.database_url, state="open", lease_age_seconds=600)
     ((level, found),) = findings(examine(tmp_path), "event gala")
-    assert (level, "60 s ago" in found) == (Level.BAD, True)
+    assert (level, re.search(r"6\d\d s ago", found) is not None) == (Level.BAD, True)
 
 
 def test_requests_that_wait_to_be_decided_are_counted(looked_at, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import psycopg
 import pytest
@@ -118,10 +119,11 @@ def test_show_counts_what_was_decided_and_says_sold_out(event, database_url):
             " SELECT 1, 1, n, 'request', '{}', CASE WHEN n < 3 THEN 'held' ELSE 'taken' END, '{}'"
             " FROM generate_series(0, 4) AS n"
         )
-        conn.execute("UPDATE lease SET worker = 'host:7', renewed_at = clock_timestamp() - interval '3 s'")
+        conn.execute("UPDATE lease SET worker = 'host:7', renewed_at = clock_timestamp() - interval '300 s'")
     _, out, _ = event("show", "gig")
-    for part in ("sold out; 2 on hold", "3 held, 2 taken", "host:7", "heard of 3 s ago"):
+    for part in ("sold out; 2 on hold", "3 held, 2 taken", "host:7"):
         assert part in out
+    assert re.search(r"heard of 3\d\d s ago", out)
 
 
 def test_a_stream_that_is_away_hides_nothing_else(event, monkeypatch):
