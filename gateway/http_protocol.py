@@ -6,8 +6,7 @@ answer back through two coroutine calls; that costs as much as everything onsale
 Here the request is taken when its body is complete, and its answer is written when it is known.
 Whatever is unusual goes the stock way and meets the same `Posting` or `Notices` there: pipelined
 behind another request, HTTP/1.0, `Connection: close`, `Expect`, an encoded path, a client that does not
-read its answers (there it is read no further), a notice that is too large
-or does not say how large it is.
+read its answers (there it is read no further), a notice that is too large or does not say how large it is.
 `tests/gateway/test_http_protocol.py` holds both ways to the same answers.
 """
 

@@ -17,7 +17,6 @@ from gateway.payments.notices import Notices
 from gateway.payments.port import Provider
 from gateway.payments.providers import providers_of
 from gateway.payments.settling import Settling
-from gateway.payments.stripe import Stripe
 from gateway.payments.telling import Telling
 from gateway.settings import Settings
 from store.lookups import Pool
@@ -58,7 +57,7 @@ class Desk:
 
     def page_of(self, provider: Provider, event: str, hold: int) -> dict[str, str]:
         """{url} of our own page to pay on, for a provider that has none."""
-        if provider.name != Stripe.name or not self._stripe_page:
+        if provider.name != "stripe" or not self._stripe_page:
             return {}
         return {"url": f"{self.public_url}/e/{event}/pay/{hold}"}
 
