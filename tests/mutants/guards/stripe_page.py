@@ -74,8 +74,8 @@ MUTANTS: list[Mutant] = [
     desk(
         Kind.CONDITION,
         "buyers are sent to a page of ours only where it is there",
-        "        if provider.name != Stripe.name or not self._stripe_page:\n",
-        "        if provider.name != Stripe.name:\n",
+        '        if provider.name != "stripe" or not self._stripe_page:\n',
+        '        if provider.name != "stripe":\n',
         f"{TELLING}::test_only_who_is_paid_by_stripe_is_given_a_page_of_ours",
     ),
 ]
