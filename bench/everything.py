@@ -114,7 +114,8 @@ def run_everything(say: Say, effort: Effort) -> tuple[Everything, RenderableType
     left = SECONDS_MAX - (time.monotonic() - begun)
     strategies = run_strategies(quick=effort.quick, say=say, seconds_max=left)
     seconds = round(time.monotonic() - begun, 1)
-    measured = Everything(taken_at, effort.quick, seconds, core, seating, msgspec.to_builtins(strategies))
+    told = msgspec.to_builtins(strategies)
+    measured = Everything(taken_at, effort.quick, seconds, core, seating, strategies=told)
     shown: RenderableType = strategies_report(strategies)
     return measured, shown
 

@@ -74,6 +74,8 @@ def measure_relay(
             ended, _ = _reached(port, messages)
             cpu = sum(map(tree_cpu_seconds, pids)) - before
         received = _received(port)["received"]
+    if at_begin >= messages:
+        raise AssertionError(f"{messages} messages were there before anybody looked: deliver more")
     seconds, count = ended - begun, messages - at_begin
     cpu_us_each = round(cpu / count * 1e6, 1)
     return RelayRate(messages, events, relays, seconds, count / seconds, received, cpu_us_each)

@@ -33,7 +33,7 @@ from store.errors import BadRequest
 from store.stream.redis_stream import RedisArrivals
 from store.subscribers.addresses import ALLOW_PRIVATE
 
-WEBHOOKS = {"deliveries": (4, 100), "deliveries_one_event": (1, 50), "deliveries_400_events": (8, 80)}
+WEBHOOKS = {"deliveries": (4, 800), "deliveries_one_event": (1, 400), "deliveries_400_events": (8, 800)}
 SMALL: dict[ModuleType, dict[str, object]] = {
     rows_confirm: {"CONFIRMATIONS": 60, "SEATS": 4_000, "CONNECTIONS": 10, "BACKLOG": 10_000},
     rows_relay: {"LOADS": WEBHOOKS},

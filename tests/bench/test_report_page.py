@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import sys
-import types
 from pathlib import Path
 
 import msgspec
@@ -328,10 +326,10 @@ def test_bench_all_shows_and_writes_core_and_strategies(tmp_path, monkeypatch):
         given["seconds_max"] = seconds_max
         return measured
 
-    run = types.SimpleNamespace(run_strategies=run_strategies)
-    tables = types.SimpleNamespace(strategies_report=lambda report: f"{len(report.rows)} rows of strategies")
-    monkeypatch.setitem(sys.modules, "bench.strategies.run", run)
-    monkeypatch.setitem(sys.modules, "bench.strategies.show", tables)
+    monkeypatch.setattr(everything, "run_strategies", run_strategies)
+    monkeypatch.setattr(
+        everything, "strategies_report", lambda report: f"{len(report.rows)} rows of strategies"
+    )
     monkeypatch.setattr(everything, "run_core", lambda only, say, effort: core())
     monkeypatch.setattr(everything, "run_seating", lambda say, effort: seating())
     out = tmp_path / "out.json"

@@ -291,7 +291,7 @@ def test_everything_has_a_name_and_nothing_is_cut_off_at_any_width(paying: Page)
 def test_stripes_form_has_the_pages_colours_light_and_dark(paying: Page) -> None:
     [light] = [one["appearance"] for one in asked(paying) if "appearance" in one]
     paying.emulate_media(color_scheme="dark")
-    paying.wait_for_function("window.asked.some((one) => one.updated)")
+    paying.wait_for_function("() => window.asked.some((one) => one.updated)")
     [dark] = [one["updated"]["appearance"] for one in asked(paying) if "updated" in one]  # type: ignore[index]
     assert (light["theme"], dark["theme"]) == ("stripe", "night")  # type: ignore[index]
     assert light["variables"]["colorBackground"] == "rgb(255, 255, 255)"  # type: ignore[index]

@@ -54,7 +54,7 @@ def test_everything_is_told_by_name_and_few_labels(app, database_url):
             "position": None,
             "jitter": 1.0,
         }
-        runs.ended(conn, "nap", duration_ms=120, **how)
+        runs.ended(conn, "nap", "host:1", duration_ms=120, **how)
     [answer] = get(app)
     assert answer.status == 200
     found = numbers(answer.text)

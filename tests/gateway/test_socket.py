@@ -186,7 +186,7 @@ async def test_what_was_decided_is_answered_after_the_sale_closed(engine_urls, e
         decision = await ann.receive("decision")
         with psycopg.connect(database_url, autocommit=True) as conn:
             events.set_state(conn, EVENT, EventState.CLOSED)
-        assert await ann.receive("event") == {"type": "event", "state": "closed"}
+        assert await ann.receive("event") == {"type": "event", "state": "closed", "called_off": None}
         await ann.ask("r1", seats=[SEATS[0]], again=True)
         assert await ann.receive() == decision
         await ann.ask("r2", seats=[SEATS[1]])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 OPEN = ("created", "failed")
 UNPAID = (*OPEN, "canceled")
@@ -218,7 +218,7 @@ class Model:
         hold = self.holds[key]
         hold.state = "refunded"
         self._tell(key[0], "order.refunded", key[1])
-        self.holds[to] = Hold(hold.buyer, set(hold.seats), hold.places, "paid")
+        self.holds[to] = replace(hold, state="paid", seats=set(hold.seats), given_away=set(hold.given_away))
         self._tell(to[0], "order.paid", to[1])
         for payment in self.payments.values():
             if payment.order == key and payment.state == "succeeded":
