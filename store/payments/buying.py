@@ -29,11 +29,12 @@ SELECT hold.event_id, hold.hold_id, hold.buyer, hold.state, hold.quantity,
 """
 
 PAY: Final = """
--- The rows are locked and were looked at; the condition says so once more.
+-- The rows are locked and were looked at; the condition says so once more, in a way that the index of active
+-- holds does not answer: with it all of the event's would be read for each.
 UPDATE hold SET state = 'paid', paid_at = clock_timestamp()
   FROM unnest(%(events)s::int[], %(holds)s::bigint[], %(buyers)s::text[]) AS bought (event_id, hold_id, buyer)
  WHERE hold.event_id = bought.event_id AND hold.hold_id = bought.hold_id AND hold.buyer = bought.buyer
-   AND hold.state = 'active'
+   AND coalesce(hold.state, '') = 'active'
 """
 
 LOCK_SEATS: Final = """

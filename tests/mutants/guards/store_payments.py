@@ -29,6 +29,13 @@ migration = In("store/migrations/versions/0010_payments.py")
 
 MUTANTS: list[Mutant] = [
     buying(
+        Kind.BOUND,
+        "holds that are paid are found by their numbers",
+        "AND coalesce(hold.state, '') = 'active'",
+        "AND hold.state = 'active'",
+        f"{SETTLE}::test_holds_of_an_event_new_to_statistics_are_found_by_their_numbers",
+    ),
+    buying(
         Kind.EXPIRY,
         "money buys no hold that ran out",
         "if state == HoldState.ACTIVE and not runs:",

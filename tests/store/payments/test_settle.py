@@ -243,13 +243,15 @@ SELECT %s, 65536 + n, 'ann', 'r1', 1, now() + interval '1 hour' FROM generate_se
 """
 
 
-def test_holds_of_an_event_new_to_statistics_are_found_by_their_numbers(conn, event):  # noqa: F811
+@pytest.mark.parametrize("statement", [buying.LOCK_HOLDS, buying.PAY], ids=["looked at", "paid"])
+def test_holds_of_an_event_new_to_statistics_are_found_by_their_numbers(conn, event, statement):  # noqa: F811
     """As a gateway asks. Were only the event's number looked up, all its holds would be read for each."""
     conn.execute(HOLDS, (event,))
     conn.execute(PLAN_BY_KEY)
-    asked = buying.LOCK_HOLDS.replace("%(events)s", "$1").replace("%(holds)s", "$2")
-    conn.execute(f"PREPARE looking (int[], bigint[]) AS {asked}")
-    plan = [line for (line,) in conn.execute("EXPLAIN EXECUTE looking (NULL, NULL)").fetchall()]
+    for number, name in enumerate(("events", "holds", "buyers"), 1):
+        statement = statement.replace(f"%({name})s", f"${number}")
+    conn.execute(f"PREPARE looking (int[], bigint[], text[]) AS {statement}")
+    plan = [line for (line,) in conn.execute("EXPLAIN EXECUTE looking (NULL, NULL, NULL)").fetchall()]
     found = [later for line, later in itertools.pairwise(plan) if "using hold_pkey on hold" in line]
     assert len(found) == 1, plan
     assert "event_id = " in found[0], plan
