@@ -32,12 +32,13 @@ from store.subscribers import edit
 from store.subscribers.addresses import ALLOW_PRIVATE
 
 SOCKETS: Final = 1_000
-ROUNDS: Final = 7
-ROUND_SECONDS: Final = 1.5
+ROUNDS: Final = 9
+ROUND_SECONDS: Final = 2.0
 REACH_RATIO: Final = 0.95
 FOR_PAYING: Final = ("chores-1", "provider-1")
-WAKING_SECONDS: Final = 0.3
-"""After what stood still goes on; it does first what it missed."""
+WAKING_SECONDS: Final = 2.0
+"""After what stood still goes on: it does first what it missed, which is a round's work and would be counted
+beside that of the next."""
 
 
 def measure_beside(report: Report, say: Say, effort: Effort) -> None:
