@@ -37,7 +37,7 @@ WEBHOOKS = {"deliveries": (4, 800), "deliveries_one_event": (1, 400), "deliverie
 SMALL: dict[ModuleType, dict[str, object]] = {
     rows_confirm: {"CONFIRMATIONS": 60, "SEATS": 4_000, "CONNECTIONS": 10, "BACKLOG": 10_000},
     rows_relay: {"LOADS": WEBHOOKS},
-    rows_beside: {"SOCKETS": 20, "ROUND_SECONDS": 0.4},
+    rows_beside: {"SOCKETS": 20, "ROUND_SECONDS": 0.4, "ROUNDS": 3, "WAKING_SECONDS": 0.1},
     rows_sweep: {"RUNNING": 20},
 }
 BOUGHT = "SELECT id FROM event WHERE slug = 'confirmations'"
