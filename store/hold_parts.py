@@ -22,7 +22,7 @@ KEEP_FEWER: Final = """
 -- Locks the hold row. Only its holder, only while it is active, only if something stays (a hold counts
 -- at least one), and only of as many as the buyer knows of, where they say so. Its time does not matter.
 UPDATE hold SET quantity = quantity - %(count)s
- WHERE event_id = %(event)s AND hold_id = %(hold)s AND buyer = %(buyer)s AND state = 'active'
+ WHERE event_id = %(event)s AND hold_id = %(hold)s AND buyer = %(buyer)s AND state || '' = 'active'
    AND quantity > %(count)s AND quantity = coalesce(%(of)s::int, quantity)
 RETURNING quantity
 """

@@ -32,6 +32,8 @@ TRIES_MAX: Final = 4
 LOCK_WAIT_MS_MAX: Final = 1_000
 RETRY_SECONDS_MAX: Final = 0.1
 
+# `state || ''`, in statements that find one hold by its number: the index of active holds would answer
+# `state = 'active'`, and where statistics know of none yet all of the event's would be read for one.
 PAY: Final = f"""
 -- Locks the hold row. Only where it costs nothing, only its holder, only while it runs: by Postgres' clock,
 -- while the event is paused by the moment it was paused, and by no time that it gets back
@@ -39,7 +41,7 @@ PAY: Final = f"""
 UPDATE hold SET state = 'paid', paid_at = clock_timestamp()
   FROM event
  WHERE event.id = hold.event_id AND hold.event_id = %(event)s AND hold.hold_id = %(hold)s
-   AND hold.buyer = %(buyer)s AND hold.state = 'active'
+   AND hold.buyer = %(buyer)s AND hold.state || '' = 'active'
    AND hold.expires_at > {RUN_BY} AND (event.payment = 'none' OR %(free)s)
 RETURNING hold.quantity
 """
@@ -47,7 +49,7 @@ RETURNING hold.quantity
 GIVE_BACK: Final = """
 -- Locks the hold row. Its time does not matter: whatever ran out only loses what it would lose anyway.
 UPDATE hold SET state = 'released'
- WHERE event_id = %(event)s AND hold_id = %(hold)s AND buyer = %(buyer)s AND state = 'active'
+ WHERE event_id = %(event)s AND hold_id = %(hold)s AND buyer = %(buyer)s AND state || '' = 'active'
 RETURNING quantity
 """
 
@@ -58,7 +60,7 @@ UPDATE hold SET extensions = hold.extensions + 1,
        expires_at = hold.expires_at + event.extension_seconds * %(times)s * interval '1 second'
   FROM event
  WHERE event.id = hold.event_id AND hold.event_id = %(event)s AND hold.hold_id = %(hold)s
-   AND hold.buyer = %(buyer)s AND hold.state = 'active'
+   AND hold.buyer = %(buyer)s AND hold.state || '' = 'active'
    AND hold.expires_at > {RUN_BY}
    AND hold.extensions < event.extensions_max
    AND floor(extract(epoch FROM hold.expires_at) * 1000) = %(ends)s

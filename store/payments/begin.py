@@ -31,7 +31,7 @@ LOCK_HOLD: Final = f"""
 -- Locks the hold row while it runs. Who releases, pays or extends it waits for this short transaction.
 SELECT hold.quantity FROM hold JOIN event ON event.id = hold.event_id
  WHERE hold.event_id = %(event)s AND hold.hold_id = %(hold)s AND hold.buyer = %(buyer)s
-   AND hold.state = 'active' AND hold.expires_at > {RUN_BY}
+   AND hold.state || '' = 'active' AND hold.expires_at > {RUN_BY}
    FOR NO KEY UPDATE OF hold
 """
 

@@ -34,7 +34,7 @@ PAY: Final = """
 UPDATE hold SET state = 'paid', paid_at = clock_timestamp()
   FROM unnest(%(events)s::int[], %(holds)s::bigint[], %(buyers)s::text[]) AS bought (event_id, hold_id, buyer)
  WHERE hold.event_id = bought.event_id AND hold.hold_id = bought.hold_id AND hold.buyer = bought.buyer
-   AND coalesce(hold.state, '') = 'active'
+   AND hold.state || '' = 'active'
 """
 
 LOCK_SEATS: Final = """

@@ -43,7 +43,7 @@ MUTANTS: list[Mutant] = [
         "holds that are paid for are found by event and number",
         "       hold.expires_at > (SELECT {RUN_BY} FROM event WHERE event.id = hold.event_id)\n",
         "       hold.expires_at > {RUN_BY}\n",
-        f"{SETTLE}::test_holds_of_an_event_new_to_statistics_are_found_by_their_numbers",
+        "tests/store/test_hold_plans.py::test_one_hold_is_found_by_its_number[looked at-nothing known]",
         more=((ASKED, f"{ASKED}  JOIN event ON event.id = hold.event_id\n"),),
     ),
     wire(

@@ -14,12 +14,12 @@ holds = In("store/holds.py")
 parts = In("store/hold_parts.py")
 
 EXTENDING = (
-    "   AND hold.buyer = %(buyer)s AND hold.state = 'active'\n"
+    "   AND hold.buyer = %(buyer)s AND hold.state || '' = 'active'\n"
     "   AND hold.expires_at > {RUN_BY}\n   AND hold.extensions"
 )
 NAMED = "AND hold.event_id = %(event)s AND hold.hold_id = %(hold)s\n" + EXTENDING
 KEEPING = (
-    " WHERE event_id = %(event)s AND hold_id = %(hold)s AND buyer = %(buyer)s AND state = 'active'\n"
+    " WHERE event_id = %(event)s AND hold_id = %(hold)s AND buyer = %(buyer)s AND state || '' = 'active'\n"
     "   AND quantity"
 )
 
@@ -35,7 +35,7 @@ MUTANTS: list[Mutant] = [
         Kind.CONDITION,
         "only an active hold is extended",
         EXTENDING,
-        EXTENDING.replace(" AND hold.state = 'active'", ""),
+        EXTENDING.replace(" AND hold.state || '' = 'active'", ""),
         f"{EXTEND}::test_a_hold_that_is_over_is_not_extended",
     ),
     holds(
@@ -113,7 +113,7 @@ MUTANTS: list[Mutant] = [
         Kind.CONDITION,
         "some is given back only of an active hold",
         KEEPING,
-        KEEPING.replace(" AND state = 'active'", ""),
+        KEEPING.replace(" AND state || '' = 'active'", ""),
         f"{PARTS}::test_an_order_is_not_given_back_and_what_is_over_is_told",
     ),
     parts(

@@ -31,9 +31,9 @@ MUTANTS: list[Mutant] = [
     buying(
         Kind.BOUND,
         "holds that are paid are found by their numbers",
-        "AND coalesce(hold.state, '') = 'active'",
+        "AND hold.state || '' = 'active'",
         "AND hold.state = 'active'",
-        f"{SETTLE}::test_holds_of_an_event_new_to_statistics_are_found_by_their_numbers",
+        "tests/store/test_hold_plans.py::test_one_hold_is_found_by_its_number[bought-nothing known]",
     ),
     buying(
         Kind.EXPIRY,
@@ -137,8 +137,8 @@ MUTANTS: list[Mutant] = [
     begin(
         Kind.EXPIRY,
         "only a hold that runs can be paid for",
-        "   AND hold.state = 'active' AND hold.expires_at > {RUN_BY}\n   FOR NO KEY",
-        "   AND hold.state = 'active'\n   FOR NO KEY",
+        "   AND hold.state || '' = 'active' AND hold.expires_at > {RUN_BY}\n   FOR NO KEY",
+        "   AND hold.state || '' = 'active'\n   FOR NO KEY",
         f"{SETTLE}::test_only_a_hold_that_runs_can_be_paid_for_and_only_by_its_holder",
     ),
     begin(

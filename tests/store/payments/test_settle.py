@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from store import events, hold_parts, holds
 from store.errors import Conflicted, NotFound, OnsaleError
-from store.lookups import PLAN_BY_KEY
-from store.payments import buying, records
+from store.payments import records
 from store.payments import settle as settling
 from store.payments.settle import settle
 from store.payments.states import NoticeKind, PaymentState
@@ -235,27 +234,6 @@ def test_a_payment_that_changes_after_it_was_read_is_read_anew(conn, event, monk
     assert (done.state, done.order_id, done.repeated) == (PaymentState.SUCCEEDED, HOLD, False)
     assert read(conn, payment).declines == 1
     assert money_is_answered_for(conn)
-
-
-HOLDS = """
-INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at)
-SELECT %s, 65536 + n, 'ann', 'r1', 1, now() + interval '1 hour' FROM generate_series(1, 600) AS n
-"""
-
-
-@pytest.mark.parametrize("statement", [buying.LOCK_HOLDS, buying.PAY], ids=["looked at", "paid"])
-def test_holds_of_an_event_new_to_statistics_are_found_by_their_numbers(conn, event, statement):  # noqa: F811
-    """As a gateway asks. Were only the event's number looked up, all its holds would be read for each."""
-    conn.execute(HOLDS, (event,))
-    conn.execute(PLAN_BY_KEY)
-    for number, name in enumerate(("events", "holds", "buyers"), 1):
-        statement = statement.replace(f"%({name})s", f"${number}")
-    conn.execute(f"PREPARE looking (int[], bigint[], text[]) AS {statement}")
-    plan = [line for (line,) in conn.execute("EXPLAIN EXECUTE looking (NULL, NULL, NULL)").fetchall()]
-    found = [later for line, later in itertools.pairwise(plan) if "using hold_pkey on hold" in line]
-    assert len(found) == 1, plan
-    assert "event_id = " in found[0], plan
-    assert "hold_id = " in found[0], plan
 
 
 def test_a_hold_that_was_made_smaller_has_a_payment_of_its_own(conn, event):  # noqa: F811
