@@ -13,7 +13,7 @@ pytestmark = pytest.mark.faults
 
 def killed_before_it_writes_the_intent(till: Till, buyer: Buyer) -> None:
     """The provider has made it, and nobody here knows."""
-    proxy = till.postgres_of["gateway-1"]
+    proxy = till.unprepared("gateway-1")
     proxy.hold_before(ATTACHED)
     with ThreadPoolExecutor(1) as beside:
         asking = beside.submit(buyer.begins)

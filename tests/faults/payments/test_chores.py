@@ -18,7 +18,7 @@ CALLED_OFF = "SELECT refunded, done_at IS NOT NULL FROM called_off"
 
 
 def test_a_refund_that_the_provider_gave_and_nobody_wrote_down_is_given_once(till: Till):
-    buyer, proxy = till.buyer(), till.postgres_of["chores-1"]
+    buyer, proxy = till.buyer(), till.unprepared("chores-1")
     given = till.provider("/v1/balance")["refunds"]
     buyer.begins()
     buyer.releases()
@@ -36,7 +36,7 @@ def test_a_refund_that_the_provider_gave_and_nobody_wrote_down_is_given_once(til
 
 
 def test_an_event_that_is_canceled_goes_on_being_so_when_who_did_it_is_killed(till: Till):
-    buyers, proxy = [till.buyer("canceled") for _ in range(3)], till.postgres_of["chores-1"]
+    buyers, proxy = [till.buyer("canceled") for _ in range(3)], till.unprepared("chores-1")
     for buyer in buyers:
         buyer.begins()
         buyer.presses()

@@ -13,7 +13,7 @@ TOLD = "SELECT count(*) FROM payment_notice JOIN payment ON payment.id = payment
 
 
 def test_a_gateway_that_is_killed_before_it_answers_has_sold_the_seat_once(till: Till):
-    buyer, proxy = till.buyer(), till.postgres_of["gateway-1"]
+    buyer, proxy = till.buyer(), till.unprepared("gateway-1")
     buyer.begins()
     proxy.hold_reply_to(COMMIT, after=NOTICED)
     buyer.presses()
@@ -27,7 +27,7 @@ def test_a_gateway_that_is_killed_before_it_answers_has_sold_the_seat_once(till:
 
 @pytest.mark.parametrize("arrives", [True, False], ids=["it is committed", "it is not"])
 def test_a_commit_of_which_nothing_is_heard_sells_the_seat_once(till: Till, arrives: bool):
-    buyer, proxy = till.buyer(), till.postgres_of["gateway-1"]
+    buyer, proxy = till.buyer(), till.unprepared("gateway-1")
     buyer.begins()
     (proxy.cut_reply_to if arrives else proxy.cut_before)(COMMIT, after=NOTICED)
     buyer.presses()

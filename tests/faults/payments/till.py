@@ -102,6 +102,13 @@ class Till:
         [intent] = [one["id"] for one in made if one["asked"]["metadata"]["payment"] == str(payment)]
         return str(intent)
 
+    def unprepared(self, name: str) -> CuttingProxy:
+        """The way of a process to Postgres, on new connections: what is prepared on one travels without its
+        text, and nobody sees it go by."""
+        proxy = self.postgres_of[name]
+        proxy.cut()
+        return proxy
+
     def kill_chores(self) -> None:
         """With its workers and what they run, which end when it does."""
         everyone = psutil.Process(self.stack.pid("chores-1")).children(recursive=True)
