@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +25,9 @@ _notes = Console(stderr=True, highlight=False)
 _results = Console(highlight=False)
 
 JsonOption = Annotated[Path | None, typer.Option("--json", help="Write the figures to this file.")]
+OnlyOption = Annotated[
+    list[str] | None, typer.Option("--only", help="A row or a group of rows; may be given several times.")
+]
 QuickOption = Annotated[bool, typer.Option("--quick", help="One short round of the main rows: a first look.")]
 
 
@@ -36,41 +39,25 @@ def bench() -> None:
 @app.command("core")
 def core(
     json_path: JsonOption = None,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", help="A row or a group of rows; may be given several times.")
-    ] = None,
+    only: OnlyOption = None,
     quick: QuickOption = False,
 ) -> None:
     """The figures onsale promises, on throwaway onsales. Seven minutes; exit code 1 for a miss."""
     from bench.core import run_core
-    from bench.effort import Effort
-    from bench.show import core_report
 
-    with _measuring() as status:
-        report = run_core(only or [], status.update, Effort(quick))
-    _results.print(core_report(report))
-    _write(json_path, report)
-    raise typer.Exit(0 if report.passed else 1)
+    _measured(run_core, json_path, only, quick)
 
 
 @app.command("payments")
 def payments(
     json_path: JsonOption = None,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", help="A row or a group of rows; may be given several times.")
-    ] = None,
+    only: OnlyOption = None,
     quick: QuickOption = False,
 ) -> None:
     """Buying, webhooks out, the sweep. Four minutes, and no part of all; exit code 1 for a miss."""
-    from bench.effort import Effort
     from bench.payments.run import run_payments
-    from bench.show import core_report
 
-    with _measuring() as status:
-        report = run_payments(only or [], status.update, Effort(quick))
-    _results.print(core_report(report))
-    _write(json_path, report)
-    raise typer.Exit(0 if report.passed else 1)
+    _measured(run_payments, json_path, only, quick)
 
 
 @app.command("all")
@@ -129,6 +116,18 @@ def report(
     _results.print(
         f"Written: {out} ({out.stat().st_size / 1024:,.0f} KB). Open it in a browser.", markup=False
     )
+
+
+def _measured(run: Callable[..., Any], json_path: Path | None, only: list[str] | None, quick: bool) -> None:
+    """Takes a report of rows, shows and writes it; ends with whether every row was reached."""
+    from bench.effort import Effort
+    from bench.show import core_report
+
+    with _measuring() as status:
+        report = run(only or [], status.update, Effort(quick))
+    _results.print(core_report(report))
+    _write(json_path, report)
+    raise typer.Exit(0 if report.passed else 1)
 
 
 @contextmanager
