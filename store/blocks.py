@@ -83,7 +83,7 @@ UPDATE area SET blocked = blocked + moved.quantity
 RELEASE: Final = """
 -- Locks the hold row. Whoever has it, and whatever its time: what ran out only loses what it would lose.
 UPDATE hold SET state = 'released'
- WHERE event_id = %(event)s AND hold_id = %(hold)s AND state = 'active'
+ WHERE event_id = %(event)s AND hold_id = %(hold)s AND state || '' = 'active'
 RETURNING quantity, buyer
 """
 

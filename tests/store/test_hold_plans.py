@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from store import hold_parts, holds
+from store import blocks, hold_parts, holds
 from store.lookups import PLAN_BY_KEY
 from store.payments import begin, buying
 from tests.store.test_holds import conn, event  # noqa: F401
@@ -16,6 +16,7 @@ BY_NUMBER = {
     "given back": holds.GIVE_BACK,
     "extended": holds.EXTEND,
     "made smaller": hold_parts.KEEP_FEWER,
+    "taken by an operator": blocks.RELEASE,
     "begun to pay": begin.LOCK_HOLD,
     "looked at": buying.LOCK_HOLDS,
     "bought": buying.PAY,
