@@ -109,11 +109,13 @@ SELECT DISTINCT ON (id, email) %(event)s, id, email, kind, body::json FROM mails
 ON CONFLICT (outbox_id, address) DO NOTHING
 """
 
+DUE: Final = """
+SELECT id FROM mail WHERE state = 'due' AND next_at <= clock_timestamp() ORDER BY next_at LIMIT %(limit)s
+"""
+
 TAKE: Final = f"""
 -- Nobody waits for anybody: who takes others' mails in this moment leaves them out.
-WITH due AS (
-  SELECT id FROM mail WHERE state = 'due' AND next_at <= clock_timestamp()
-   ORDER BY next_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+WITH due AS ({DUE} FOR UPDATE SKIP LOCKED)
 UPDATE mail SET next_at = clock_timestamp() + interval '{TAKEN_SECONDS} seconds', attempts = attempts + 1
   FROM due, event JOIN venue ON venue.id = event.venue_id
  WHERE mail.id = due.id AND event.id = mail.event_id

@@ -32,8 +32,8 @@ from store.subscribers import edit
 from store.subscribers.addresses import ALLOW_PRIVATE
 
 SOCKETS: Final = 1_000
-ROUNDS: Final = 9
-ROUND_SECONDS: Final = 2.0
+ROUNDS: Final = 25
+ROUND_SECONDS: Final = 1.0
 REACH_RATIO: Final = 0.95
 FOR_PAYING: Final = ("chores-1", "provider-1")
 WAKING_SECONDS: Final = 2.0

@@ -1,13 +1,15 @@
 """Enqueues each chore when it is due. The schedule is in the code and in Postgres; Redis only carries it.
 
-A turn claims what is due (`store.chores.runs.claim`, so of several hosts one does) and puts it into the
-chore's own queue, unless a run waits there already. What could not be enqueued is due again a moment later.
+A turn claims what is due and has something to do (`store.chores.runs.claim`, so of several hosts one does),
+and puts it into the chore's own queue, unless a run waits there already. What could not be enqueued is due
+again a moment later. Of one that has nothing to do that is asked as often as it would run.
 A Redis that was wiped, or a worker that died with a run, costs the time to the next slot and nothing else.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from typing import Final
 
 import psycopg
@@ -42,15 +44,17 @@ class Planner:
         self._chores = {chore.name: chore for chore in chores()}
         self._conn: psycopg.Connection[tuple[object, ...]] | None = None
         self._redis: redis.Redis | None = None
+        self._look_again: dict[str, float] = {}
+        """Of chores that had nothing to do: when, by `time.monotonic`."""
 
     def turn(self) -> list[str]:
         """Enqueue what is due; the names. Raises `Unavailable` when an engine is away: try the next turn."""
         try:
             conn = self._connection()
-            due = runs.claim(conn, list(self._chores))
-            left = list(due)
+            claimed = self._claim(conn)
+            left = list(claimed)
             try:
-                for name in due:
+                for name in claimed:
                     self._enqueue(self._chores[name])
                     left.remove(name)
             except (redis.RedisError, OSError) as error:
@@ -59,7 +63,15 @@ class Planner:
         except psycopg.OperationalError as error:
             self.close()
             raise Unavailable(f"Postgres does not answer: {error}") from error
-        return due
+        return claimed
+
+    def _claim(self, conn: psycopg.Connection[tuple[object, ...]]) -> list[str]:
+        now = time.monotonic()
+        due = [name for name in runs.due(conn, list(self._chores)) if now >= self._look_again.get(name, now)]
+        claimed = runs.claim(conn, due) if due else []
+        for name in set(due) - set(claimed):
+            self._look_again[name] = now + self._chores[name].every_seconds
+        return claimed
 
     def _connection(self) -> psycopg.Connection[tuple[object, ...]]:
         if self._conn is None:

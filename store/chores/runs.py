@@ -13,10 +13,14 @@ import psycopg
 from msgspec import Struct
 from psycopg.rows import tuple_row
 
+from store.chores import work
+
 Conn = psycopg.Connection[Any]
 
 SILENT_SECONDS: Final = 15
 """A long chore that gave no sign of life for so long is begun anew."""
+QUIET_SECONDS: Final = 30
+"""A chore without anything to do runs so often."""
 BACKOFF_SECONDS_MAX: Final = 60
 """Longest pause after failures in a row; never shorter than the chore's own."""
 ERROR_LENGTH_MAX: Final = 500
@@ -33,11 +37,19 @@ ON CONFLICT (chore) DO UPDATE SET every_seconds = excluded.every_seconds, long =
  WHERE (chore_run.every_seconds, chore_run.long) <> (excluded.every_seconds, excluded.long)
 """
 
-CLAIM: Final = """
--- Nobody waits for anybody: what another host claims in this moment is left to it.
+DUE: Final = """
+SELECT chore FROM chore_run
+ WHERE chore = ANY (%(chores)s::text[]) AND due_at <= clock_timestamp() ORDER BY chore
+"""
+
+CLAIM: Final = f"""
+-- Nobody waits for anybody: what another host claims in this moment is left to it. One that ended well and
+-- has nothing to do is begun now and then all the same: so it is seen that it could.
 WITH due AS (
   SELECT chore FROM chore_run
    WHERE chore = ANY (%(chores)s::text[]) AND due_at <= clock_timestamp()
+     AND (long OR failures > 0 OR ended_at IS NULL
+          OR ended_at <= clock_timestamp() - interval '{QUIET_SECONDS} seconds' OR {work.THERE_IS})
    ORDER BY chore FOR UPDATE SKIP LOCKED)
 UPDATE chore_run SET due_at = clock_timestamp() + every_seconds * interval '1 second'
   FROM due WHERE chore_run.chore = due.chore
@@ -136,9 +148,16 @@ def enlist(conn: Conn, chores: Sequence[tuple[str, int, bool]]) -> None:
     conn.execute(ENLIST, {"chores": list(names), "every": list(every), "long": list(long)})
 
 
+def due(conn: Conn, chores: Sequence[str]) -> list[str]:
+    """Those of the chores whose time has come, whether or not there is anything to do."""
+    found = conn.cursor(row_factory=tuple_row).execute(DUE, {"chores": list(chores)}).fetchall()
+    return [name for (name,) in found]
+
+
 def claim(conn: Conn, chores: Sequence[str]) -> list[str]:
-    """Those of the chores that are due; nobody else is given the same slot."""
-    found = conn.cursor(row_factory=tuple_row).execute(CLAIM, {"chores": list(chores)}).fetchall()
+    """Those of the chores that are due and have something to do; nobody else is given the same slot."""
+    values = {"chores": list(chores)} | work.VALUES
+    found = conn.cursor(row_factory=tuple_row).execute(CLAIM, values).fetchall()
     return sorted(name for (name,) in found)
 
 

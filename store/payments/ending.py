@@ -32,18 +32,21 @@ UNMADE_SECONDS: Final = 600
 
 _IS_OPEN: Final = one_of("payment.state", *sorted(OPEN))
 
-CANCEL: Final = f"""
+OVER: Final = f"""
 -- Whose hold is over for good, or has another quantity than was charged for. A hold that only seems to have
 -- run out gets an outage's time back (`store.lost_time`): that shows within `OUTAGE_SECONDS`.
+SELECT payment.id FROM payment
+  JOIN hold ON hold.event_id = payment.event_id AND hold.hold_id = payment.hold_id
+  JOIN event ON event.id = payment.event_id
+ WHERE {_IS_OPEN} AND NOT payment.intent_ended
+   AND (hold.state <> 'active' OR hold.quantity <> payment.quantity
+        OR hold.expires_at <= {RUN_BY} - interval '{OUTAGE_SECONDS} seconds')
+ ORDER BY payment.id LIMIT {MOST}
+"""
+
+CANCEL: Final = f"""
 -- Leaves out payments that somebody changes in this moment.
-WITH over AS (
-  SELECT payment.id FROM payment
-    JOIN hold ON hold.event_id = payment.event_id AND hold.hold_id = payment.hold_id
-    JOIN event ON event.id = payment.event_id
-   WHERE {_IS_OPEN} AND NOT payment.intent_ended
-     AND (hold.state <> 'active' OR hold.quantity <> payment.quantity
-          OR hold.expires_at <= {RUN_BY} - interval '{OUTAGE_SECONDS} seconds')
-   ORDER BY payment.id LIMIT {MOST} FOR NO KEY UPDATE OF payment SKIP LOCKED)
+WITH over AS ({OVER} FOR NO KEY UPDATE OF payment SKIP LOCKED)
 UPDATE payment SET state = 'canceled' FROM over WHERE payment.id = over.id AND {_IS_OPEN}
 """
 

@@ -46,11 +46,13 @@ INSERT INTO refund (payment_id, event_id, amount_minor, reason)
 VALUES (%(payment)s, %(event)s, %(amount)s, %(reason)s) RETURNING id
 """
 
+DUE: Final = """
+SELECT id FROM refund WHERE state = 'due' AND next_at <= clock_timestamp() ORDER BY next_at LIMIT %(limit)s
+"""
+
 TAKE: Final = f"""
 -- Nobody waits for anybody: who takes others' refunds in this moment leaves them out.
-WITH due AS (
-  SELECT id FROM refund WHERE state = 'due' AND next_at <= clock_timestamp()
-   ORDER BY next_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+WITH due AS ({DUE} FOR UPDATE SKIP LOCKED)
 UPDATE refund SET next_at = clock_timestamp() + interval '{TAKEN_SECONDS} seconds', attempts = attempts + 1
   FROM due, payment, event
  WHERE refund.id = due.id AND payment.id = refund.payment_id AND event.id = refund.event_id

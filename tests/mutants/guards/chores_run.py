@@ -9,6 +9,7 @@ MAIL = f"{TESTS}/test_mail.py"
 RECONCILE = f"{TESTS}/test_reconcile.py"
 RUNNING = f"{TESTS}/test_running.py"
 PLANNER = f"{TESTS}/test_planner.py"
+WORK = f"{TESTS}/test_work.py"
 PROCESSES = f"{TESTS}/test_processes.py"
 COMPARED = "tests/gateway/test_compared.py"
 sweeping = In("store/sweeping.py")
@@ -150,10 +151,31 @@ RUN: list[Mutant] = [
     runs(
         Kind.DEDUPE,
         "a slot is claimed once",
-        "   WHERE chore = ANY (%(chores)s::text[]) AND due_at <= clock_timestamp()\n   ORDER BY chore",
-        "   WHERE chore = ANY (%(chores)s::text[])\n   ORDER BY chore",
+        "   WHERE chore = ANY (%(chores)s::text[]) AND due_at <= clock_timestamp()\n     AND (long",
+        "   WHERE chore = ANY (%(chores)s::text[])\n     AND (long",
         f"{PLANNER}::test_what_is_due_is_enqueued_and_then_it_is_not_due",
         f"{PLANNER}::test_two_hosts_plan_each_slot_once",
+    ),
+    runs(
+        Kind.BOUND,
+        "no run is begun for nothing",
+        " seconds' OR {work.THERE_IS})\n",
+        " seconds' OR true)\n",
+        f"{WORK}::test_what_finds_nothing_is_begun_now_and_then",
+    ),
+    runs(
+        Kind.BOUND,
+        "a chore that finds nothing shows now and then that it could",
+        "          OR ended_at <= clock_timestamp() - interval '{QUIET_SECONDS} seconds' OR {work",
+        "          OR {work",
+        f"{WORK}::test_what_finds_nothing_is_begun_now_and_then",
+    ),
+    planner(
+        Kind.BOUND,
+        "whether there is work is not asked all the time",
+        " if now >= self._look_again.get(name, now)]",
+        "]",
+        f"{WORK}::test_work_is_looked_for_as_often_as_it_would_be_done",
     ),
     runs(
         Kind.LOCK_ORDER,

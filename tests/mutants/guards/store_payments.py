@@ -165,8 +165,8 @@ MUTANTS: list[Mutant] = [
     refunds(
         Kind.CONDITION,
         "a refund that somebody gives is left to them",
-        "WHERE state = 'due' AND next_at <= clock_timestamp()\n",
-        "WHERE state = 'due'\n",
+        "WHERE state = 'due' AND next_at <= clock_timestamp() ORDER BY",
+        "WHERE state = 'due' ORDER BY",
         ALONE,
     ),
     refunds(
