@@ -21,8 +21,9 @@ SILENT_SECONDS: Final = 15
 """A long chore that gave no sign of life for so long is begun anew."""
 QUIET_SECONDS: Final = 30
 """A chore without anything to do runs so often."""
-BACKOFF_SECONDS_MAX: Final = 60
-"""Longest pause after failures in a row; never shorter than the chore's own."""
+BACKOFF_SECONDS_MAX: Final = 30
+"""Longest pause after failures in a row; never shorter than the chore's own. What failed has longer pauses of
+its own, and what did not waits behind it."""
 ERROR_LENGTH_MAX: Final = 500
 FAILURES_BAD: Final = 3
 """So many failures in a row need a hand."""
