@@ -194,7 +194,10 @@ class FakeGateway:
         if not self.serving:
             await websocket.close(1012)
             return
-        hello = json.loads(await websocket.receive_text())
+        try:
+            hello = json.loads(await websocket.receive_text())
+        except WebSocketDisconnect:
+            return  # gone before it said anything
         self._receive_frame(hello)
         if self.close_code or hello["event"] != self.slug:
             await websocket.close(self.close_code or 4404)

@@ -221,7 +221,7 @@ def test_it_is_asked_for_ever_more_seldom_and_not_for_ever(
         page.clock.run_for(16_000)
     expect(page.get_by_role("button", name="Ask again")).to_be_visible()
     most = fake.paying.looked
-    assert 80 <= most < 90, "80 after the last thing that happened"
+    assert 70 <= most < 90, "about 80 after the last thing that happened: a look under way makes none"
     page.clock.run_for(600_000)
     assert fake.paying.looked == most
     expect(page.locator(STATE)).to_contain_text("it takes longer than usual")

@@ -9,6 +9,7 @@ import base64
 import contextlib
 import http.client
 import json
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -21,7 +22,7 @@ from aiohttp import web
 from standardwebhooks import Webhook
 
 from gateway.settings import PaymentSettings
-from onsale.engines.ports import free_port
+from onsale.engines.ports import LOOPBACK
 from onsale.simulated.service import Service
 from onsale.simulated.settings import Settings
 from tests.gateway.rig import EVENT, token
@@ -190,25 +191,38 @@ def notice_of(payment: dict[str, Any], kind: str = "payment.succeeded", **other:
 
 
 @contextlib.contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port that nobody but who asks for this very one is given meanwhile, neither listening nor calling."""
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind((LOOPBACK, 0))
+        yield reserved.getsockname()[1]
+
+
+@contextlib.contextmanager
 def till(urls: Any, data_dir: Path, **terms: Any) -> Iterator[Till]:
     """An open event where holds are paid for; `terms` are the event's."""
-    port = free_port()
-    settings = PaymentSettings(
-        provider="simulated",
-        public_url="http://shop.example",
-        simulated_url=f"http://127.0.0.1:{port}",
-        simulated_secret=SECRET,
-    )
-    with stack(urls, payments=settings) as both:
-        both.save_venue(VENUE, house())
-        till = Till(both, port, data_dir)
-        with contextlib.closing(till.http):
-            wish = {"slug": EVENT, "venue": VENUE, "open": True, "payment": "required", "fast_gate": False}
-            status, made = Operator(till.http).ask("POST", "", wish | terms)
-            assert status == 201, made
-            both.allocate(EVENT)
-            till.open_provider()
-            try:
-                yield till
-            finally:
-                till.close_provider()
+    with reserved_port() as port:
+        settings = PaymentSettings(
+            provider="simulated",
+            public_url="http://shop.example",
+            simulated_url=f"http://{LOOPBACK}:{port}",
+            simulated_secret=SECRET,
+        )
+        with stack(urls, payments=settings) as both:
+            yield from _selling(both, port, data_dir, terms)
+
+
+def _selling(both: Stack, port: int, data_dir: Path, terms: dict[str, Any]) -> Iterator[Till]:
+    both.save_venue(VENUE, house())
+    till = Till(both, port, data_dir)
+    with contextlib.closing(till.http):
+        wish = {"slug": EVENT, "venue": VENUE, "open": True, "payment": "required", "fast_gate": False}
+        status, made = Operator(till.http).ask("POST", "", wish | terms)
+        assert status == 201, made
+        both.allocate(EVENT)
+        till.open_provider()
+        try:
+            yield till
+        finally:
+            till.close_provider()
