@@ -86,6 +86,7 @@ def test_orders_go_along_with_their_seats_places_and_money(conn, event, plan):
     after = payment_of(conn, payment)
     assert (after.event_id, after.order_id, after.state) == (other, THERE, PaymentState.SUCCEEDED)
     costs = {line.seat: line.total_minor for line in payment.lines}
+    assert conn.execute("SELECT DISTINCT event_id FROM refund").fetchall() == [(other,)]
     assert give_all(conn) == costs[4]  # owed before it was moved, given where its payment is
     assert [kind for kind, _ in outbox_of(conn, other)][-1] == "payment.refunded"
     assert all_is_well(conn, "gig")

@@ -89,6 +89,7 @@ def test_a_call_is_bounded_and_repeated_until_nothing_is_left(conn):
 
 def test_rows_that_somebody_else_removes_are_left_to_them(conn, database_url):
     tell(conn, 1, 3, days=40)
+    conn.execute("SET lock_timeout = '2s'")
     with psycopg.connect(database_url) as other:
         assert trim.trim_outbox(other, limit=2) == 2
         assert trim.trim_outbox(conn) == 0, "nobody forgets what comes after what may yet stay"
