@@ -22,6 +22,7 @@ from psycopg.types.json import Jsonb
 from store.errors import Conflicted, NotFound, Unavailable
 from store.lost_time import INSERT_FACT, LOCK_CURSOR, give_pause_back
 from store.plan import Plan
+from store.room.rooms import end_lobby
 from store.terms import DECIDED_BY, TERMS, Terms, check, check_limits, check_moment, check_terms, terms_in
 from store.venues.rows import load_plan
 from store.words import EventId, EventState, FactKind, Micros, Policy, TourLimit
@@ -183,6 +184,8 @@ def set_state(
             raise Conflicted("event_state", _not_allowed(event, to, leaving))
         extended_us = give_pause_back(conn, event.id) if event.state is EventState.PAUSED else 0
         conn.execute(_SET_STATE, {"to": to.value, "event": event.id})
+        if to is EventState.OPEN:
+            end_lobby(conn, event.id)
         _tell_allocator(conn, event.id, holds_extended_us=extended_us)
         return get_event(conn, slug)
 
@@ -217,6 +220,7 @@ def open_when_due(conn: Conn, event_id: int) -> int | None:
             return int(row[0])
         if conn.execute(_OPEN_WHEN_DUE, (event_id,)).fetchone() is None:
             return OPENING_LOCKED_US
+        end_lobby(conn, event_id)
         _tell_allocator(conn, event_id)
         return 0
 

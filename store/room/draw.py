@@ -1,0 +1,189 @@
+"""The draw: who joined before the sale began is put in line by chance that anybody can check.
+
+Before the lobby begins a seed is made, and its SHA-256 published. Places get random ids when they are
+made. The draw orders them, each lane by itself, by HMAC-SHA256 of the place's id (as text, lower case with
+dashes) under the seed; then the seed is revealed. Who made the seed could not know the ids, and cannot
+change it; who joins cannot choose an id. The same seed and places give the same order wherever and however
+often they are drawn, so a draw that was killed is done again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+from msgspec import Struct
+
+from store.errors import Conflicted
+from store.room.words import Lane
+
+Conn = psycopg.Connection[Any]
+
+SEED_BYTES: Final = 32
+BLOCK_BYTES: Final = 64
+"""Of SHA-256, as HMAC pads its key."""
+EXPORT_ROWS: Final = 10_000
+
+ONE_AT_A_TIME: Final = "SELECT pg_try_advisory_xact_lock(hashtext('onsale draw'), %(event)s)"
+
+LINE_UP: Final = """
+-- HMAC in Postgres' own terms: sha256(key ^ 5c…, sha256(key ^ 36…, message)).
+INSERT INTO line (event_id, lane, position, place_id)
+SELECT %(event)s, lane, row_number() OVER (PARTITION BY lane ORDER BY rank, id), id
+  FROM (SELECT id, lane,
+               sha256(%(outer)s::bytea || sha256(%(inner)s::bytea || convert_to(id::text, 'UTF8'))) AS rank
+          FROM place WHERE event_id = %(event)s AND in_draw) AS ranked
+"""
+
+DRAWN: Final = """
+UPDATE room SET drawn_at = clock_timestamp()
+ WHERE event_id = %(event)s AND lobby_ended_at IS NOT NULL AND drawn_at IS NULL AND drawn = %(drawn)s
+"""
+
+TO_DRAW: Final = """
+SELECT seed FROM room WHERE event_id = %(event)s AND lobby_ended_at IS NOT NULL AND drawn_at IS NULL
+"""
+
+
+class Commitment(Struct, frozen=True):
+    """What is published before the lobby begins, and what it must turn out to be."""
+
+    seed: bytes
+    sha256: bytes
+
+
+class Drawn(Struct, frozen=True):
+    """A place of the draw, as it is published."""
+
+    lane: Lane
+    position: int
+    place: UUID
+
+
+class Moved(Struct, frozen=True):
+    """A place that does not stand where the draw puts it."""
+
+    place: UUID
+    lane: Lane
+    position: int | None
+    """Where the list has it; None: nowhere, and it should be there."""
+    should_be: int | None
+    """None: it is there more than once."""
+
+
+def make_seed() -> Commitment:
+    """A seed nobody can guess, and its hash."""
+    seed = secrets.token_bytes(SEED_BYTES)
+    return Commitment(seed, hashlib.sha256(seed).digest())
+
+
+def rank_of(seed: bytes, place: UUID) -> bytes:
+    """Where the draw puts a place: the lower, the earlier."""
+    return hmac.digest(seed, str(place).encode(), "sha256")
+
+
+def draw(conn: Conn, event_id: int) -> bool:
+    """Draw, once; False when there is nothing to draw, or somebody else draws in this moment.
+
+    One transaction: killed anywhere, nothing was drawn, and the next who draws gets the same order.
+    """
+    with conn.transaction():
+        values: dict[str, Any] = {"event": event_id}
+        if not _one(conn, ONE_AT_A_TIME, values):
+            return False
+        row = conn.execute(TO_DRAW, values).fetchone()
+        if row is None:
+            return False
+        inner, outer = _pads(bytes(row[0]))
+        drawn = conn.execute(LINE_UP, values | {"inner": inner, "outer": outer}).rowcount
+        done = conn.execute(DRAWN, values | {"drawn": drawn}).rowcount
+        if done != 1:
+            story = f"{drawn} places were drawn and another number joined before the sale began"
+            raise Conflicted("draw_incomplete", f"ALERT: {story}. Nothing was drawn; it is tried again.")
+    return True
+
+
+def moved(seed: bytes, listed: Iterable[Drawn]) -> list[Moved]:
+    """The places of a published list that do not stand where the seed puts them, by lane and position.
+
+    Of one place moved among the others it names that one, not all that were pushed aside by it: those that
+    keep their order among each other stay (a longest increasing run of ranks).
+    """
+    found: list[Moved] = []
+    lanes: dict[Lane, list[Drawn]] = {}
+    for one in listed:
+        lanes.setdefault(one.lane, []).append(one)
+    for lane, places in sorted(lanes.items()):
+        found += _moved_in(seed, lane, places)
+    return found
+
+
+def _moved_in(seed: bytes, lane: Lane, places: list[Drawn]) -> list[Moved]:
+    places.sort(key=lambda one: one.position)
+    right = {one.place: 0 for one in places}
+    ordered = sorted(right, key=lambda place: (rank_of(seed, place), place))
+    right = {place: number for number, place in enumerate(ordered, 1)}
+    first_of: dict[UUID, Drawn] = {}
+    again = [one for one in places if first_of.setdefault(one.place, one) is not one]
+    first = list(first_of.values())
+    stay = _longest_run([right[one.place] for one in first])
+    found = [Moved(one.place, lane, one.position, None) for one in again]
+    found += [
+        Moved(one.place, lane, one.position, right[one.place])
+        for number, one in enumerate(first)
+        if number not in stay
+    ]
+    found += [
+        Moved(one.place, lane, one.position, right[one.place])
+        for number, one in enumerate(first)
+        if number in stay and one.position != right[one.place] and not (again or len(stay) < len(first))
+    ]
+    return sorted(found, key=lambda one: one.position or 0)
+
+
+def _longest_run(numbers: list[int]) -> set[int]:
+    """Indexes of a longest increasing run of `numbers`, which are distinct."""
+    tails: list[int] = []
+    at: list[int] = []
+    before: list[int] = []
+    for index, number in enumerate(numbers):
+        length = bisect_left(tails, number)
+        tails[length : length + 1] = [number]
+        at[length : length + 1] = [index]
+        before.append(at[length - 1] if length else -1)
+    run: set[int] = set()
+    index = at[-1] if at else -1
+    while index >= 0:
+        run.add(index)
+        index = before[index]
+    return run
+
+
+def _pads(seed: bytes) -> tuple[bytes, bytes]:
+    key = seed.ljust(BLOCK_BYTES, b"\0")
+    return bytes(byte ^ 0x36 for byte in key), bytes(byte ^ 0x5C for byte in key)
+
+
+def export(conn: Conn, event_id: int) -> Iterator[Drawn]:
+    """Every place of the draw, by lane and position, a bounded number in memory."""
+    with conn.transaction(), conn.cursor("draw") as cursor:
+        cursor.itersize = EXPORT_ROWS
+        cursor.execute(
+            "SELECT line.lane, position, place_id FROM line JOIN place ON place.id = place_id"
+            " WHERE line.event_id = %s AND in_draw ORDER BY line.lane, position",
+            (event_id,),
+        )
+        for lane, position, place in cursor:
+            yield Drawn(Lane(lane), position, place)
+
+
+def _one(conn: Conn, statement: str, values: dict[str, Any]) -> Any:
+    row = conn.execute(statement, values).fetchone()
+    assert row is not None, "the statement returns one row"
+    return row[0]

@@ -1,0 +1,113 @@
+"""Joining: many buyers in one transaction, each with at most one place; what is answered is on disk.
+
+The room's row is locked first, so a join stands either before the lobby's end (and is drawn) or behind all
+who are drawn, and positions have no gaps. Who has a place already is given that one, and who was called and
+did not begin stands where they stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from store.errors import Conflicted
+from store.holds import Conn, in_transaction
+from store.room.words import Lane, Place, PlaceState
+
+JOINS_MAX: Final = 1_000
+"""Most who join in one transaction."""
+
+LOCK: Final = """
+-- Who else joins, and the end of the lobby, wait here.
+SELECT event.state, room.policy = 'draw' AND lobby_ended_at IS NULL
+  FROM room JOIN event ON event.id = event_id
+ WHERE event_id = %(event)s FOR NO KEY UPDATE OF room
+"""
+
+COME_BACK: Final = """
+-- Who was called and did not begin: they stand where they stood, and are called before all others.
+UPDATE place SET state = 'waiting', returned = true, ended_at = NULL
+ WHERE event_id = %(event)s AND buyer = ANY (%(buyers)s::text[]) AND state = 'expired' AND begun_at IS NULL
+"""
+
+MAKE: Final = """
+-- In the order they asked. Those who have a place make none.
+WITH asked AS (
+  SELECT buyer, lane, number
+    FROM unnest(%(buyers)s::text[], %(lanes)s::text[]) WITH ORDINALITY AS t (buyer, lane, number)),
+made AS (
+  INSERT INTO place (event_id, buyer, lane, in_draw)
+  SELECT %(event)s, buyer, lane, %(drawn)s FROM asked ORDER BY number
+  ON CONFLICT (event_id, buyer) WHERE state IN ('waiting', 'admitted') DO NOTHING
+  RETURNING id, buyer, lane),
+stood AS (
+  INSERT INTO line (event_id, lane, position, place_id)
+  SELECT %(event)s, made.lane,
+         row_number() OVER (PARTITION BY made.lane ORDER BY number) - 1
+           + CASE made.lane WHEN 'priority' THEN next_priority ELSE next_position END, made.id
+    FROM made JOIN asked USING (buyer) JOIN room ON room.event_id = %(event)s
+   WHERE NOT %(drawn)s
+  RETURNING lane)
+UPDATE room SET joined = joined + (SELECT count(*) FROM made),
+       next_position = next_position + (SELECT count(*) FROM stood WHERE lane = 'ordinary'),
+       next_priority = next_priority + (SELECT count(*) FROM stood WHERE lane = 'priority')
+ WHERE event_id = %(event)s AND EXISTS (SELECT FROM made)
+"""
+
+_MICROS = "(extract(epoch FROM {}) * 1000000)::bigint"
+COLUMNS: Final = ", ".join(
+    ["place.id", "buyer", "place.lane", "state", "position"]
+    + [_MICROS.format(name) for name in ("joined_at", "admitted_at", "begin_by", "begun_at", "until")]
+)
+"""Of `Place`, in the order of its fields."""
+
+READ: Final = f"""
+-- Of each buyer the one that counts: a live one, or the last that expired and may come back.
+SELECT DISTINCT ON (buyer) {COLUMNS}
+  FROM place LEFT JOIN line ON place_id = place.id
+ WHERE place.event_id = %(event)s AND buyer = ANY (%(buyers)s::text[])
+   AND state IN ('waiting', 'admitted', 'expired')
+ ORDER BY buyer, (state = 'expired'), joined_at DESC
+"""
+
+
+class Joining(Struct, frozen=True):
+    """Somebody who wants a place."""
+
+    buyer: str
+    lane: Lane = Lane.ORDINARY
+
+
+async def join(connection: Conn, event_id: int, joins: Sequence[Joining]) -> dict[str, Place]:
+    """A place for each of these buyers (each named once), by buyer; committed when this returns.
+
+    Raises `Conflicted` (room_closed) where nobody can join: no room, a draft, or a closed event; and
+    `Unavailable`.
+    """
+    assert len(joins) <= JOINS_MAX, "who joins in one transaction is bounded"
+    values: dict[str, Any] = {"event": event_id, "buyers": [one.buyer for one in joins]}
+    values["lanes"] = [one.lane.value for one in joins]
+
+    async def attempt() -> dict[str, Place]:
+        row = await (await connection.execute(LOCK, values)).fetchone()
+        if row is None or row[0] not in ("lobby", "open", "paused"):
+            raise Conflicted("room_closed", "Nobody can join here now: the event has not begun, or is over.")
+        await connection.execute(COME_BACK, values)
+        await connection.execute(MAKE, values | {"drawn": row[1]})
+        return await read(connection, event_id, values["buyers"])
+
+    return await in_transaction(connection, attempt)
+
+
+async def read(connection: Conn, event_id: int, buyers: Sequence[str]) -> dict[str, Place]:
+    """The places of those buyers who have one, or had one that expired."""
+    cursor = await connection.execute(READ, {"event": event_id, "buyers": list(buyers)})
+    return {place.buyer: place for place in map(place_of, await cursor.fetchall())}
+
+
+def place_of(row: tuple[Any, ...]) -> Place:
+    """A `Place` of a row of `COLUMNS`."""
+    identity, buyer, lane, state, *rest = row
+    return Place(identity, buyer, Lane(lane), PlaceState(state), *rest)
