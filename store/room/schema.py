@@ -49,7 +49,14 @@ room = Table(
     Column("serving", BigInteger, nullable=False, server_default="0"),
     Column("serving_priority", BigInteger, nullable=False, server_default="0"),
     Column("joined", BigInteger, nullable=False, server_default="0", comment="places there ever were"),
-    Column("version", BigInteger, nullable=False, server_default="0", comment="of what admission decided"),
+    Column(
+        "version",
+        BigInteger,
+        nullable=False,
+        server_default="0",
+        comment="of what admission and operators decided",
+    ),
+    Column("edition", Integer, nullable=False, server_default="0", comment="of what operators decided"),
     Column("admitted", BigInteger, nullable=False, server_default="0", comment="ever"),
     timestamp("admitted_at", nullable=True),
     Column("credit", Float, nullable=False, server_default="0", comment="of the pace, not used yet"),
@@ -98,6 +105,7 @@ place = Table(
     timestamp("begun_at", nullable=True),
     timestamp("until", nullable=True),
     timestamp("ended_at", nullable=True),
+    Column("code_sha256", LargeBinary, nullable=True, comment="the code or invitation it was made by"),
     CheckConstraint(one_of("state", *PlaceState), name="place_state"),
     CheckConstraint(one_of("lane", *Lane), name="place_lane"),
     CheckConstraint(

@@ -124,7 +124,7 @@ class Room(Struct, frozen=True):
     joined: int
     """Places there ever were."""
     version: int
-    """Of what admission decided: each decision makes the next."""
+    """Of what admission and operators decided: each decision makes the next."""
     admitted: int
     """Ever, in both lanes."""
     rate: float | None
@@ -133,3 +133,5 @@ class Room(Struct, frozen=True):
     """Why that is less than the organiser's pace; see `allocator.admission`."""
     message: str | None
     message_at: Micros | None
+    edition: int = 0
+    """Of what operators decided: each change makes the next."""

@@ -64,6 +64,12 @@ def upgrade() -> None:
         sa.Column("begun_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("until", sa.DateTime(timezone=True), nullable=True),
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column(
+            "code_sha256",
+            sa.LargeBinary(),
+            nullable=True,
+            comment="the code or invitation it was made by",
+        ),
         sa.CheckConstraint(
             "(state = 'admitted') <= (admitted_at IS NOT NULL AND begin_by IS NOT NULL)",
             name="place_admitted",
@@ -138,7 +144,14 @@ def upgrade() -> None:
             sa.BigInteger(),
             server_default="0",
             nullable=False,
-            comment="of what admission decided",
+            comment="of what admission and operators decided",
+        ),
+        sa.Column(
+            "edition",
+            sa.Integer(),
+            server_default="0",
+            nullable=False,
+            comment="of what operators decided",
         ),
         sa.Column("admitted", sa.BigInteger(), server_default="0", nullable=False, comment="ever"),
         sa.Column("admitted_at", sa.DateTime(timezone=True), nullable=True),
