@@ -32,7 +32,7 @@ SELECT event.state, room.policy = 'draw' AND lobby_ended_at IS NULL
 
 COME_BACK: Final = """
 -- Who was called and did not begin: they stand where they stood, and are called before all others.
-UPDATE place SET state = 'waiting', returned = true, ended_at = NULL, admitted_at = NULL, begin_by = NULL
+UPDATE place SET state = 'waiting', returned = true, ended_at = NULL
  WHERE event_id = %(event)s AND buyer = ANY (%(buyers)s::text[]) AND state = 'expired' AND begun_at IS NULL
 """
 
