@@ -15,6 +15,7 @@ from store.room import codes
 from store.room.news import encode, room_channel
 from store.venues.rows import save_venue
 from store.words import EventState
+from tests.gateway.rig import EVENT
 from tests.store.room.rooming import PLAN, begin_sale, join
 
 WHY = ("--why", "the sale of the year", "--who", "Olga")
@@ -140,11 +141,11 @@ def test_each_change_is_in_the_audit_in_words(run):
 
 
 def test_each_change_pokes_the_gateways(run, engine_urls):
-    run("room", "make", "gig", *WHY)
+    run("event", "create", EVENT, "--venue", "arena", "--room", "draw")
     with redis.Redis.from_url(engine_urls.redis_url) as client, client.pubsub() as pubsub:
-        pubsub.subscribe(room_channel("gig"))
+        pubsub.subscribe(room_channel(EVENT))
         assert pubsub.get_message(timeout=10)
-        for number, words in enumerate((("pause", "gig"), ("message", "gig", "Soon")), 1):
+        for number, words in enumerate((("pause", EVENT), ("message", EVENT, "Soon")), 1):
             run("room", *words, *WHY)
             assert pubsub.get_message(timeout=10)["data"] == encode(number)
 
