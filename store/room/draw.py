@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import secrets
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from uuid import UUID
@@ -89,8 +90,8 @@ class Moved(Struct, frozen=True):
 
     place: UUID
     lane: Lane
-    position: int | None
-    """Where the list has it; None: nowhere, and it should be there."""
+    position: int
+    """Where the list has it."""
     should_be: int | None
     """None: it is there more than once."""
 
@@ -132,48 +133,43 @@ def moved(seed: bytes, listed: Iterable[Drawn]) -> list[Moved]:
     """The places of a published list that do not stand where the seed puts them, by lane and position.
 
     Of one place moved among the others it names that one, not all that were pushed aside by it: those that
-    keep their order among each other stay (a longest increasing run of ranks).
+    keep their order among each other stay (a longest increasing run of ranks). A place that is there more
+    than once is named each time, without a position where it should be.
     """
     found: list[Moved] = []
     lanes: dict[Lane, list[Drawn]] = {}
     for one in listed:
         lanes.setdefault(one.lane, []).append(one)
-    for lane, places in sorted(lanes.items()):
-        found += _moved_in(seed, lane, places)
+    for _, places in sorted(lanes.items()):
+        found += _moved_in(seed, sorted(places, key=lambda one: one.position))
     return found
 
 
-def _moved_in(seed: bytes, lane: Lane, places: list[Drawn]) -> list[Moved]:
-    places.sort(key=lambda one: one.position)
-    right = {one.place: 0 for one in places}
-    ordered = sorted(right, key=lambda place: (rank_of(seed, place), place))
-    right = {place: number for number, place in enumerate(ordered, 1)}
-    first_of: dict[UUID, Drawn] = {}
-    again = [one for one in places if first_of.setdefault(one.place, one) is not one]
-    first = list(first_of.values())
-    stay = _longest_run([right[one.place] for one in first])
-    found = [Moved(one.place, lane, one.position, None) for one in again]
-    found += [
-        Moved(one.place, lane, one.position, right[one.place])
-        for number, one in enumerate(first)
-        if number not in stay
-    ]
-    found += [
-        Moved(one.place, lane, one.position, right[one.place])
-        for number, one in enumerate(first)
-        if number in stay and one.position != right[one.place] and not (again or len(stay) < len(first))
-    ]
-    return sorted(found, key=lambda one: one.position or 0)
+def _moved_in(seed: bytes, places: list[Drawn]) -> list[Moved]:
+    """Of one lane, by position."""
+    times = Counter([one.place for one in places])
+    once = [one for one in places if times[one.place] == 1]
+    ranks = [rank_of(seed, one.place) for one in once]
+    stay = _longest_run(ranks)
+    found = [Moved(one.place, one.lane, one.position, None) for one in places if times[one.place] > 1]
+    if len(stay) < len(once):
+        ordered = sorted(ranks)
+        found += [
+            Moved(one.place, one.lane, one.position, once[bisect_left(ordered, ranks[index])].position)
+            for index, one in enumerate(once)
+            if index not in stay
+        ]
+    return sorted(found, key=lambda one: one.position)
 
 
-def _longest_run(numbers: list[int]) -> set[int]:
-    """Indexes of a longest increasing run of `numbers`, which are distinct."""
-    tails: list[int] = []
+def _longest_run(ranks: list[bytes]) -> set[int]:
+    """Indexes of a longest increasing run of `ranks`, which are distinct."""
+    tails: list[bytes] = []
     at: list[int] = []
     before: list[int] = []
-    for index, number in enumerate(numbers):
-        length = bisect_left(tails, number)
-        tails[length : length + 1] = [number]
+    for index, rank in enumerate(ranks):
+        length = bisect_left(tails, rank)
+        tails[length : length + 1] = [rank]
         at[length : length + 1] = [index]
         before.append(at[length - 1] if length else -1)
     run: set[int] = set()

@@ -50,6 +50,7 @@ room = Table(
     Column("serving_priority", BigInteger, nullable=False, server_default="0"),
     Column("joined", BigInteger, nullable=False, server_default="0", comment="places there ever were"),
     Column("version", BigInteger, nullable=False, server_default="0", comment="of what everybody is told"),
+    Column("edition", Integer, nullable=False, server_default="0", comment="of what operators decided"),
     Column("admitted", BigInteger, nullable=False, server_default="0", comment="ever; who returns, once"),
     timestamp("decided_at", nullable=True),
     Column("credit", Float, nullable=False, server_default="1", comment="of the pace, not used by then"),
@@ -102,6 +103,7 @@ place = Table(
     timestamp("ended_at", nullable=True),
     timestamp("bought_at", nullable=True),
     Column("version", BigInteger, nullable=False, server_default="0", comment="of the room, that changed it"),
+    Column("code_sha256", LargeBinary, nullable=True, comment="the code or invitation it was made by"),
     CheckConstraint(one_of("state", *PlaceState), name="place_state"),
     CheckConstraint(one_of("lane", *Lane), name="place_lane"),
     CheckConstraint(

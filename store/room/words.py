@@ -136,3 +136,5 @@ class Room(Struct, frozen=True):
     """Why that is less than the organiser's pace; see `allocator.admission`."""
     message: str | None
     message_at: Micros | None
+    edition: int = 0
+    """Of what operators decided: each change makes the next."""

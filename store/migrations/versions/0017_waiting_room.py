@@ -72,6 +72,12 @@ def upgrade() -> None:
             nullable=False,
             comment="of the room, that changed it",
         ),
+        sa.Column(
+            "code_sha256",
+            sa.LargeBinary(),
+            nullable=True,
+            comment="the code or invitation it was made by",
+        ),
         sa.CheckConstraint(
             "(state = 'admitted') <= (admitted_at IS NOT NULL AND begin_by IS NOT NULL)",
             name="place_admitted",
@@ -154,6 +160,13 @@ def upgrade() -> None:
             server_default="0",
             nullable=False,
             comment="of what everybody is told",
+        ),
+        sa.Column(
+            "edition",
+            sa.Integer(),
+            server_default="0",
+            nullable=False,
+            comment="of what operators decided",
         ),
         sa.Column(
             "admitted",
