@@ -38,7 +38,8 @@ class Line:
     def join(self, *buyers: str, lane: Lane = Lane.ORDINARY) -> dict[str, Place]:
         """These buyers join, in this order."""
         joins = [Joining(buyer, lane) for buyer in buyers]
-        return self.alone(lambda own: joining.join(own, self.event, joins))
+        answers = self.alone(lambda own: joining.join(own, self.event, joins))
+        return {buyer: answer for buyer, answer in answers.items() if isinstance(answer, Place)}
 
     def open(self) -> None:
         """The sale begins."""
