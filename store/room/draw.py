@@ -30,6 +30,16 @@ SEED_BYTES: Final = 32
 BLOCK_BYTES: Final = 64
 """Of SHA-256, as HMAC pads its key."""
 EXPORT_ROWS: Final = 10_000
+"""Rows of a page. Each is a short statement of its own, so that a slow reader keeps no snapshot of tables."""
+
+PLANNED: Final = """
+-- Every place of the event is read once and sorted in memory: a million take 100 MB. Nobody waits for this
+-- transaction, so it may take its time on a slow machine.
+SET LOCAL enable_seqscan = on;
+SET LOCAL plan_cache_mode = auto;
+SET LOCAL work_mem = '256MB';
+SET LOCAL statement_timeout = '10min'
+"""
 
 ONE_AT_A_TIME: Final = "SELECT pg_try_advisory_xact_lock(hashtext('onsale draw'), %(event)s)"
 
@@ -43,12 +53,20 @@ SELECT %(event)s, lane, row_number() OVER (PARTITION BY lane ORDER BY rank, id),
 """
 
 DRAWN: Final = """
-UPDATE room SET drawn_at = clock_timestamp()
+UPDATE room SET drawn_at = clock_timestamp(), version = version + 1
  WHERE event_id = %(event)s AND lobby_ended_at IS NOT NULL AND drawn_at IS NULL AND drawn = %(drawn)s
 """
 
 TO_DRAW: Final = """
 SELECT seed FROM room WHERE event_id = %(event)s AND lobby_ended_at IS NOT NULL AND drawn_at IS NULL
+"""
+
+
+PAGE: Final = f"""
+-- Along the primary key, on from where the last page ended; rows of the line never change.
+SELECT line.lane, line.position, line.place_id FROM line JOIN place ON place.id = line.place_id
+ WHERE line.event_id = %(event)s AND (line.lane, line.position) > (%(lane)s, %(position)s) AND place.in_draw
+ ORDER BY line.lane, line.position LIMIT {EXPORT_ROWS}
 """
 
 
@@ -101,6 +119,7 @@ def draw(conn: Conn, event_id: int) -> bool:
         row = conn.execute(TO_DRAW, values).fetchone()
         if row is None:
             return False
+        conn.execute(PLANNED)
         inner, outer = _pads(bytes(row[0]))
         drawn = conn.execute(LINE_UP, values | {"inner": inner, "outer": outer}).rowcount
         done = conn.execute(DRAWN, values | {"drawn": drawn}).rowcount
@@ -168,15 +187,14 @@ def _pads(seed: bytes) -> tuple[bytes, bytes]:
 
 def export(conn: Conn, event_id: int) -> Iterator[Drawn]:
     """Every place of the draw, by lane and position, a bounded number in memory."""
-    with conn.transaction(), conn.cursor("draw") as cursor:
-        cursor.itersize = EXPORT_ROWS
-        cursor.execute(
-            "SELECT line.lane, position, place_id FROM line JOIN place ON place.id = place_id"
-            " WHERE line.event_id = %s AND in_draw ORDER BY line.lane, position",
-            (event_id,),
-        )
-        for lane, position, place in cursor:
+    lane, position = "", 0
+    while True:
+        with conn.transaction():
+            rows = conn.execute(PAGE, {"event": event_id, "lane": lane, "position": position}).fetchall()
+        for lane, position, place in rows:
             yield Drawn(Lane(lane), position, place)
+        if len(rows) < EXPORT_ROWS:
+            return
 
 
 def _one(conn: Conn, statement: str, values: dict[str, Any]) -> Any:

@@ -1,14 +1,15 @@
-"""News of a waiting room: a poke, whoever hears it reads the room's row again. Nothing depends on it."""
+"""What Redis carries of a waiting room: a poke when its row is another now. Nothing depends on it."""
 
 from __future__ import annotations
 
 import msgspec
 
 
-def room_channel(event: str) -> str:
-    return f"onsale:{{{event}}}:room"
+def room_channel(slug: str) -> str:
+    """Where pokes are published."""
+    return f"onsale:{{{slug}}}:room"
 
 
 def encode(version: int) -> bytes:
-    """That the room has this version now."""
+    """A poke: read the room's row again, it is at least of this version."""
     return msgspec.json.encode({"version": version})

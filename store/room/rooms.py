@@ -60,7 +60,8 @@ LOCK_EVENT: Final = "SELECT id, state FROM event WHERE slug = %(slug)s FOR UPDAT
 
 END_LOBBY: Final = """
 -- Locks the room's row, for which every join waits: who joined before this is drawn, all others stand behind.
-UPDATE room SET lobby_ended_at = clock_timestamp(), drawn = counted.ordinary + counted.priority,
+UPDATE room SET lobby_ended_at = clock_timestamp(), version = version + 1,
+       drawn = counted.ordinary + counted.priority,
        next_position = room.next_position + counted.ordinary,
        next_priority = room.next_priority + counted.priority
   FROM (SELECT count(*) FILTER (WHERE lane = 'ordinary') AS ordinary,
