@@ -1,9 +1,9 @@
 """What somebody shows to be let into the priority lane: a code they typed, or an invitation.
 
-An invitation is a JWT of whom this gateway trusts for buyers' tokens, and says for which event and lane it
-is (`event`, `lane`), until when (`exp`), and its own id (`jti`), for it lets one buyer in. It says no `sub`, so
-it is nobody's token, and a buyer's token, which says no `jti` and `lane`, is no invitation. Whether it was used
-is Postgres' matter, in the transaction that makes the place (`store.room.codes`).
+An invitation is a JWT of whom this gateway trusts for buyers' tokens, and says for which event and lane
+it is (`event`, `lane`), until when (`exp`), and its own id (`jti`), for it lets one buyer in. It says no
+`sub`, so it is nobody's token, and a buyer's token, which says no `jti` and `lane`, is no invitation. Whether
+it was used is Postgres' matter, in the transaction that makes the place (`store.room.codes`).
 """
 
 from __future__ import annotations

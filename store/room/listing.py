@@ -1,7 +1,7 @@
 """A draw as gateways tell it: what is promised and what came of it, its list piece by piece, one place of it.
 
-A piece is a short statement along the line's primary key, and comes as the text it is told as: a million
-places cost a gateway no more memory than one piece, and no connection waits for a slow reader.
+A piece is a page of the draw (`store.room.draw.PAGE`), and comes as the text it is told as: a million places
+cost a gateway no more memory than one piece, half a megabyte, and no connection waits for a slow reader.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from uuid import UUID
 from msgspec import Struct
 
 from store.holds import Conn
+from store.room.draw import PAGE
 from store.room.published import Head, Stands
 from store.room.words import Lane, RoomPolicy
 from store.words import Micros
-
-PIECE_ROWS: Final = 5_000
-"""About 270 KB."""
 
 READ: Final = """
 SELECT policy, seed_sha256, CASE WHEN drawn_at IS NOT NULL THEN seed END,
@@ -27,14 +25,10 @@ SELECT policy, seed_sha256, CASE WHEN drawn_at IS NOT NULL THEN seed END,
 """
 
 PIECE: Final = f"""
--- On from where the last piece ended; rows of the line never change, and those of the draw are all there.
 SELECT string_agg(format(E'%%s,%%s,%%s\\n', lane, position, place_id), '' ORDER BY lane, position),
        (array_agg(lane ORDER BY lane DESC, position DESC))[1],
        (array_agg(position ORDER BY lane DESC, position DESC))[1]
-  FROM (SELECT line.lane, line.position, line.place_id FROM line JOIN place ON place.id = line.place_id
-         WHERE line.event_id = %(event)s AND (line.lane, line.position) > (%(lane)s, %(position)s::bigint)
-           AND place.in_draw
-         ORDER BY line.lane, line.position LIMIT {PIECE_ROWS}) AS rows
+  FROM ({PAGE}) AS rows
 """
 
 FIND: Final = """
@@ -80,7 +74,7 @@ async def now(connection: Conn, event_id: int) -> DrawNow | None:
 
 
 async def piece(connection: Conn, event_id: int, after: Piece) -> Piece | None:
-    """The lines after that piece, `PIECE_ROWS` at most; None: there are no more."""
+    """The lines after that piece, `EXPORT_ROWS` at most; None: there are no more."""
     values = {"event": event_id, "lane": after.lane, "position": after.position}
     row = await _row(connection, PIECE, values)
     assert row is not None, "an aggregate has a row"

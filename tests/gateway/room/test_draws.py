@@ -87,7 +87,7 @@ async def test_what_was_read_a_second_ago_is_read_again_and_what_is_drawn_no_mor
 
 @scenario
 async def test_the_list_comes_in_pieces_and_stands(conn, engine_urls, monkeypatch):
-    monkeypatch.setattr(listing, "PIECE", listing.PIECE.replace("LIMIT 5000", "LIMIT 7"))
+    monkeypatch.setattr(listing, "PIECE", listing.PIECE.replace("LIMIT 10000", "LIMIT 7"))
     drawn(conn, *[f"b{number}" for number in range(40)], *[f"vip{number}" for number in range(9)])
     conn.execute("INSERT INTO place (event_id, buyer, in_draw) VALUES (1, 'late', false)")
     conn.execute("INSERT INTO line SELECT 1, 'ordinary', 41, id FROM place WHERE buyer = 'late'")
@@ -168,7 +168,7 @@ async def test_so_many_download_at_a_time_and_the_next_is_told_to_come_back(conn
 
 @scenario
 async def test_who_leaves_in_the_middle_is_read_nothing_more_for(conn, engine_urls, monkeypatch):
-    monkeypatch.setattr(listing, "PIECE", listing.PIECE.replace("LIMIT 5000", "LIMIT 1"))
+    monkeypatch.setattr(listing, "PIECE", listing.PIECE.replace("LIMIT 10000", "LIMIT 1"))
     drawn(conn, *[f"b{number}" for number in range(30)])
     asked, left = asyncio.Event(), asyncio.Event()
     pieces = []
