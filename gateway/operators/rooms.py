@@ -1,5 +1,6 @@
 """The operators' HTTP for an event's waiting room: make it, see how it stands, change it, pause, resume and
-stop admission, tell all who wait something, hand out presale codes. `/v1/operator/events/{event}/room`.
+stop admission, tell all who wait something, give it a look, hand out presale codes.
+`/v1/operator/events/{event}/room`.
 
 Each change says `who` and `why`. Who says which `edition` they looked at is refused (409 `room_changed`)
 where somebody changed the room since. Gateways are told of a change at once. Errors are problem+json with
@@ -31,6 +32,7 @@ from store import audit
 from store.audit import Said
 from store.events import get_event
 from store.room import codes, operating, standing
+from store.room.look import Look
 from store.room.rooms import BOUNDS, MESSAGE_LENGTH_MAX
 from store.room.standing import ShownRoom, shown
 from store.room.words import Admission, Proof, Room, RoomPolicy, RoomTerms
@@ -93,6 +95,15 @@ class RoomMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     who: Who
     why: Why
     text: _Text | None
+    edition: int | None = None
+
+
+class NewLook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the room looks and speaks from now on; what `look` leaves out is as onsale has it."""
+
+    who: Who
+    why: Why
+    look: Look
     edition: int | None = None
 
 
@@ -177,6 +188,18 @@ async def say(request: Request, event: str) -> Response:
         return operating.say(conn, event, wanted.text, said, wanted.edition)
 
     return answer(await _change(request, event, tell))
+
+
+@router.put("/events/{event}/room/look", openapi_extra=body_described(NewLook))
+async def dress(request: Request, event: str) -> Response:
+    """Another name, colour, language and texts, all of them. 400 `invalid_look`, 409 `room_changed`."""
+    wanted = await read_body(request, NewLook)
+    said = audit.said(wanted.who, wanted.why)
+
+    def change(conn: Conn) -> Room:
+        return operating.dress(conn, event, wanted.look, said, wanted.edition)
+
+    return answer(await _change(request, event, change))
 
 
 @router.post("/events/{event}/room/codes", status_code=201, openapi_extra=body_described(NewCodes))

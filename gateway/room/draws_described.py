@@ -29,7 +29,7 @@ CALLS: dict[tuple[str, str], Call] = {
         located=True,
     ),
     ("patch", _ROOM): _CHANGED,
-    ("put", f"{_ROOM}/message"): _CHANGED,
+    **{("put", f"{_ROOM}/{word}"): _CHANGED for word in ("message", "look")},
     **{("post", f"{_ROOM}/{word}"): _CHANGED for word in ("pause", "resume", "stop")},
     ("post", f"{_ROOM}/codes"): Call(
         {201: ("The codes, told this once.", RoomCodes)}, (400, 404, 413, 503), "operator"

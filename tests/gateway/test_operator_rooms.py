@@ -77,6 +77,13 @@ def test_a_message_is_told_and_taken_back(operator, room):
     assert operator("PUT", f"{ROOM}/message", SAID | {"text": None}).json["message"] is None
 
 
+def test_a_look_is_given_whole(operator, engine_urls, room):
+    look = {"accent": "#2f4fc4", "texts": {"lobby.title": "Soon"}}
+    assert operator("PUT", f"{ROOM}/look", SAID | {"look": look}).json["edition"] == 1
+    with psycopg.connect(engine_urls.database_url) as conn:
+        assert conn.execute("SELECT look FROM room").fetchall() == [(look,)]
+
+
 def test_codes_are_told_once(operator, room):
     made = operator("POST", f"{ROOM}/codes", SAID | {"label": "fans", "count": 3, "uses": 2})
     assert (made.status, made.json["label"], made.json["uses"]) == (201, "fans", 2)
@@ -115,6 +122,8 @@ def test_each_change_is_told_to_gateways_at_once(operator, engine_urls, room):
         ("PUT", "ROOM/message", SAID | {"text": " "}, 400, "invalid_message"),
         ("PUT", "ROOM/message", SAID, 400, "invalid_body"),
         ("PUT", "ROOM/message", SAID | {"text": "x", "edition": 3}, 409, "room_changed"),
+        ("PUT", "ROOM/look", SAID | {"look": {"accent": "red"}}, 400, "invalid_look"),
+        ("PUT", "ROOM/look", SAID | {"look": {"colour": "#2f4fc4"}}, 400, "invalid_body"),
         ("POST", "ROOM/codes", SAID | {"label": "fans", "count": 0}, 400, "invalid_codes"),
         ("POST", "ROOM/codes", SAID, 400, "invalid_body"),
         ("POST", "/events/none/room/codes", SAID | {"label": "fans"}, 404, "unknown_event"),

@@ -109,6 +109,17 @@ def test_a_message_is_told_to_all_and_taken_back(run):
         assert (code, refused["code"]) == (1, "invalid_message")
 
 
+def test_a_look_is_read_from_a_file(run, tmp_path):
+    run("room", "make", "gig", *WHY)
+    path = tmp_path / "look.json"
+    path.write_text('{"name": "The Hall", "accent": "#2f4fc4"}')
+    assert "another look now" in run("room", "look", "gig", str(path), *WHY)[1]
+    assert "another look" in run("event", "audit", "gig")[1]
+    path.write_text('{"colour": "#2f4fc4"}')
+    assert told(run, "look", "gig", str(path))[1]["code"] == "invalid_look"
+    assert told(run, "look", "gig", "no/such/file")[1]["code"] == "invalid_look"
+
+
 def test_codes_are_printed_one_a_line_and_how_many_were_used_is_shown(run):
     run("room", "make", "gig", *WHY)
     code, out, err = run("room", "codes", "gig", "--count", "3", "--label", "fan club", "--uses", "2", *WHY)
