@@ -16,6 +16,7 @@ from collections.abc import Iterable
 import psycopg
 
 from allocator import lease
+from allocator.ballot import BallotKeeper
 from allocator.follow import Follower, Mismatch
 from allocator.keeper import Keeper
 from allocator.lease import Owned
@@ -123,7 +124,7 @@ class EventWorker(threading.Thread):
         client = connect_stream(self._redis_url)
         arrivals = RedisArrivals(client, self.slug)
         loop = BatchLoop(self.slug, truth, arrivals, follower.memory, cursor, follower.keys, now=clock)
-        keeper = Keeper(self._database_url, self._redis_url, self.event_id, self.slug)
+        keeper = Keeper(self._database_url, self._redis_url, self.event_id, self.slug, BallotKeeper)
         keeper.start()
         gc.freeze()  # what was loaded stays; collecting it again and again costs more than deciding
         try:

@@ -20,7 +20,7 @@ BUYERS: Final = "crowd-"
 
 FILL: Final = f"""
 INSERT INTO place (event_id, buyer, in_draw)
-SELECT %(event)s, '{BUYERS}' || number, true FROM generate_series(%(first)s, %(last)s) AS number
+SELECT %(event)s, '{BUYERS}' || number, true FROM generate_series(%(first)s::int, %(last)s::int) AS number
 """
 JOINED: Final = "UPDATE room SET joined = joined + %(count)s WHERE event_id = %(event)s"
 WISH: Final = """

@@ -8,6 +8,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from store.errors import BadRequest, Conflicted, NotFound
+from store.room.ballot import WAIT_FOR_WISHES
 from store.room.draw import make_seed
 from store.room.words import Admission, Proof, Room, RoomPolicy, RoomTerms
 
@@ -126,8 +127,10 @@ def room_of(row: tuple[Any, ...]) -> Room:
 
 
 def end_lobby(conn: Conn, event_id: int) -> None:
-    """In the transaction that begins the sale: no join is drawn that is not there by now."""
+    """In the transaction that begins the sale: no join is drawn and no wish decided that is not there by
+    now."""
     values = {"event": event_id}
+    conn.execute(WAIT_FOR_WISHES, values)
     if conn.execute(LOCK_ROOM, values).fetchone() is not None:  # counted after the lock was waited for
         conn.execute(END_LOBBY, values)
 
