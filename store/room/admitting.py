@@ -101,25 +101,28 @@ UPDATE room SET version = version + 1, serving = %(serving)s, serving_priority =
  WHERE event_id = %(event)s AND version = %(version)s AND admission = %(admission)s
 """
 
+# `state || ''`, in statements that find places by key: where statistics know of none who are inside yet, the
+# index of those would answer `state = 'admitted'`, and all who are inside would be read.
 END: Final = """
 -- Who began in this moment has begun.
 UPDATE place SET state = ended.state, ended_at = clock_timestamp(), version = %(version)s + 1
   FROM unnest(%(ids)s::uuid[], %(states)s::text[], %(unbegun)s::bool[]) AS ended (id, state, unbegun)
- WHERE place.id = ended.id AND place.state = 'admitted' AND (begun_at IS NULL) = unbegun
+ WHERE place.id = ended.id AND place.state || '' = 'admitted' AND (begun_at IS NULL) = unbegun
 """
 
 ADMIT: Final = """
 UPDATE place SET state = 'admitted', admitted_at = clock.now, version = %(version)s + 1,
        begin_by = clock.now + begin_seconds * interval '1 second'
   FROM room, (SELECT clock_timestamp() AS now) AS clock
- WHERE room.event_id = %(event)s AND place.id = ANY (%(ids)s::uuid[]) AND state = 'waiting'
+ WHERE room.event_id = %(event)s AND place.id = ANY (%(ids)s::uuid[]) AND state || '' = 'waiting'
 """
 
 BOUGHT: Final = """
 -- What was bought before a buyer was admitted (in the ballot, say) is no reason to end their place.
 UPDATE place SET bought_at = paid.at
   FROM unnest(%(buyers)s::text[], %(times)s::timestamptz[]) AS paid (buyer, at)
- WHERE event_id = %(event)s AND place.buyer = paid.buyer AND state = 'admitted' AND admitted_at < paid.at
+ WHERE event_id = %(event)s AND place.buyer = paid.buyer AND state IN ('waiting', 'admitted')
+   AND state || '' = 'admitted' AND admitted_at < paid.at
 """
 
 
