@@ -101,7 +101,7 @@ def test_a_step_with_nobody_to_call_reads_no_places(long):
     assert standing is not None
     with long.transaction():
         [before] = long.execute(READ_ROWS).fetchone()
-        assert admitting.due(long, 1) == []
+        assert admitting.due(long, 1, standing.run_by) == []
         assert admitting.returners(long, 1, 5_000) == []
         assert admitting.next_of(long, 1, standing, Lane.ORDINARY, 0) == ([], 2 * INSIDE)
         [after] = long.execute(READ_ROWS).fetchone()
