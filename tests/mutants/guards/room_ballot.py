@@ -134,7 +134,7 @@ MUTANTS: list[Mutant] = [
         Kind.STREAM,
         "a piece of the ballot goes only behind the piece before it",
         "self._pieces.append if last is None else partial",
-        "self._pieces.append if last else partial",
+        "self._pieces.append if last is None or last else partial",
         WHATEVER,
         f"{REAL}::test_a_stream_that_came_back_with_an_older_file_is_noticed_by_who_appends_behind_it",
     ),
