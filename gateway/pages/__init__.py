@@ -80,6 +80,8 @@ _pay_page = Template((_HERE / "pay.html").read_text(encoding="utf-8"))
 _operator_page = Template((_HERE / "operator.html").read_text(encoding="utf-8"))
 _index_page = Template((_HERE / "index.html").read_text(encoding="utf-8"))
 
+_WITHOUT_SCRIPTS = '  <noscript><meta http-equiv="refresh" content="0; url=/e/{event}/line"></noscript>\n'
+
 EventInPath = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
 
 router = APIRouter()
@@ -94,8 +96,9 @@ def _page(template: Template, request: Request, title: str, **facts: object) -> 
         for name in _files
         if name.endswith((".js", ".mjs")) and not name.startswith(("index", "tickets/", "pay/", "operator/"))
     )
+    plain = _WITHOUT_SCRIPTS.format(event=facts["event"]) if facts.get("room") else ""
     html = template.substitute(
-        title=escape(title), static=f"/static/{_version}", bootstrap=bootstrap, modules=modules
+        title=escape(title), static=f"/static/{_version}", bootstrap=bootstrap, modules=modules, plain=plain
     )
     return HTMLResponse(html, headers={"Cache-Control": "no-cache", **_SECURITY_HEADERS})
 
@@ -110,13 +113,16 @@ async def index(request: Request) -> HTMLResponse:
 async def event_page(request: Request, event: EventInPath) -> HTMLResponse:
     """The page of one event: map, choice, decision, countdown, orders. Where there is no such event it says
     so itself, and its status is 404."""
-    page = _page(_event_page, request, event, event=event)
+    status, room = 200, False
     try:
-        await request.app.state.runtime.events.get(event)
+        found = await request.app.state.runtime.events.get(event)
+        room = getattr(found, "room", None) is not None
     except NotFound:
-        page.status_code = 404
+        status = 404
     except Unavailable:
         log.warning("the page of %s is given without knowing whether it exists: an engine is away", event)
+    page = _page(_event_page, request, event, event=event, room=room)
+    page.status_code = status
     return page
 
 

@@ -29,6 +29,9 @@ class PlaceState(StrEnum):
 LIVE: Final = (PlaceState.WAITING, PlaceState.ADMITTED)
 """A buyer has at most one of these at an event."""
 
+DUE: Final = "COALESCE(bought_at, until, begin_by)"
+"""In SQL: from when on a place that is admitted may be at its end; of who bought something, from then on."""
+
 
 class Lane(StrEnum):
     """Lines beside each other, each with positions of its own."""
@@ -136,15 +139,17 @@ class Room(Struct, frozen=True):
     joined: int
     """Places there ever were."""
     version: int
-    """Of what admission decided: each decision makes the next."""
+    """Of what everybody is told: each decision of admission makes the next, and is made from the last."""
     admitted: int
-    """Ever, in both lanes."""
+    """Ever, in both lanes; who was called again counts once."""
     rate: float | None
     """Ordinary positions called a minute lately, as the owner measures it."""
     reason: str | None
     """Why that is less than the organiser's pace; see `allocator.admission`."""
     message: str | None
     message_at: Micros | None
+    edition: int = 0
+    """Of what operators decided: each change makes the next."""
 
 
 def ballot_state(room: Room, event_state: EventState) -> BallotState:

@@ -2,7 +2,7 @@
 // buyer of its own (sessionStorage), so two tabs can compete; otherwise the browser is (localStorage).
 
 /**
- * @typedef {{token: string, requests: any[], holds: any[], paused_at: number | null, waiting: any[], clock: any, paying: any}} Remembered
+ * @typedef {{token: string, requests: any[], holds: any[], paused_at: number | null, waiting: any[], clock: any, paying: any, room: any}} Remembered
  */
 
 export class Memory {
@@ -18,7 +18,7 @@ export class Memory {
 
   /** @returns {Remembered} */
   load() {
-    const empty = { token: "", requests: [], holds: [], paused_at: null, waiting: [], clock: null, paying: undefined };
+    const empty = { token: "", requests: [], holds: [], paused_at: null, waiting: [], clock: null, paying: undefined, room: undefined };
     try {
       const found = JSON.parse(this.storage.getItem(this.key) ?? "null");
       return found ? { ...empty, ...found } : empty;
