@@ -29,7 +29,7 @@ MUTANTS: list[Mutant] = [
     In("store/room/rooms.py")(
         Kind.SNAPSHOT,
         "the end of the lobby waits for wishes that are being filed",
-        "    conn.execute(WAIT_FOR_WISHES, values)\n",
+        "        conn.execute(WAIT_FOR_WISHES, values)\n",
         "",
         f"{ROWS}::test_the_end_of_the_lobby_waits_for_a_wish_that_is_being_filed",
     ),
@@ -188,6 +188,13 @@ MUTANTS: list[Mutant] = [
         "if last and last[2][1] ~= 'r'",
         GONE,
         more=((" or last[2][2] ~= ARGV[2] then return false end", " then return false end"),),
+    ),
+    In("allocator/keeper.py")(
+        Kind.TAKEOVER,
+        "a ballot goes on though the event is closed",
+        "        if not standing.lobby_ended:\n",
+        "        if not standing.lobby_ended or standing.state is EventState.CLOSED:\n",
+        "tests/allocator/test_keeper.py::test_the_ballot_of_an_event_that_is_closed_goes_on",
     ),
     In("allocator/__main__.py")(
         Kind.TAKEOVER,
