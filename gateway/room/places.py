@@ -3,7 +3,7 @@
 A connected buyer's place is read when they come, and again when there is a reason: the line passed their
 position, the draw was made, they did something at another gateway, or they are inside, where a place ends by
 itself. Who is inside may ask for seats; that is one look-up (`lets_in`). Who is not known to be inside is
-looked up in Postgres, all of the moment together, at most once a second each.
+looked up in Postgres, all of the moment together, each at most once in `FRESH_SECONDS`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ASKING_MAX: Final = 50_000
 """Most who wait for a look-up at a time."""
 KEPT_MAX: Final = 50_000
 """Most buyers remembered who are not connected here; beyond it they are looked up again."""
-FRESH_SECONDS: Final = 1.0
+FRESH_SECONDS: Final = 0.5
 """So long what was read of a place is believed where it keeps somebody out."""
 INSIDE_SECONDS: Final = 2.0
 """How often the places of those inside are read again, while admission goes on."""

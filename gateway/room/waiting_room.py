@@ -166,10 +166,9 @@ class WaitingRoom:
 
     def enter(self, buyer: str, client: Listens) -> None:
         """A socket or stream: told how things stand now, and the buyer's place as soon as it is read."""
-        known = self.places.enter(buyer, client)
-        self.status.greet(known, client.write)
-        if time.monotonic() - self._read_at > LOOK_SECONDS:
+        if not self.places.followed:  # nobody looks where nobody is
             self._wake.set()
+        self.status.greet(self.places.enter(buyer, client), client.write)
 
     def leave(self, buyer: str, client: Listens) -> None:
         self.places.leave(buyer, client)

@@ -19,7 +19,7 @@ ROOM = f"/v1/events/{EVENT}/room"
 
 def make_room(database_url: str, *, state: EventState = EventState.LOBBY, **terms: Any) -> int:
     """The event's number."""
-    number = make_event(database_url, state=EventState.DRAFT)
+    number = make_event(database_url, state=EventState.DRAFT, fast_gate=False)
     with psycopg.connect(database_url, autocommit=True) as conn:
         rooms.make(conn, EVENT, RoomTerms(**terms))
         go_to(conn, state)
