@@ -1,4 +1,4 @@
-"""What a gateway knows of places: read when there is a reason, told to their buyers; who may ask for seats."""
+"""What a gateway knows of places: read when there is a reason, told to their buyers; who may ask."""
 
 from __future__ import annotations
 
