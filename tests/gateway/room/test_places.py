@@ -106,6 +106,7 @@ async def test_a_place_that_ends_is_told_without_the_line_going_on(engine_urls, 
         call(conn, opened, 1)
         async with served.socket() as ann:
             assert (await ann.receive("place", but=NOT_PLACES))["state"] == "admitted"
+            await room_at(served).look()
             conn.execute("UPDATE place SET state = 'finished', ended_at = now()")
             assert (await ann.receive("place", but=NOT_PLACES))["state"] == "finished"
 

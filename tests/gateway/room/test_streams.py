@@ -113,6 +113,7 @@ async def test_who_shows_a_bad_token_gets_no_stream_and_at_the_bound_nobody_does
 @scenario
 async def test_a_stream_ends_when_its_gateway_stops(engine_urls, event):
     async with gateway(engine_urls) as served:
+        served.server.config.timeout_graceful_shutdown = 3600  # it need not be cut off
         reading = stream(served)
         events = await reading.__aenter__()
         await events.event()
