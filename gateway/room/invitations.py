@@ -22,10 +22,13 @@ _DOTS: Final = 2
 """Of a JWT; a code has none."""
 
 
+def is_signed(shown: str) -> bool:
+    """Whether it looks like an invitation, not like a code."""
+    return shown.count(".") == _DOTS
+
+
 async def read(tokens: Tokens, event: str, shown: str) -> Code:
-    """What `shown` is; raises `BadRequest` (code_not_valid, invitation_not_valid), `Unavailable`."""
-    if shown.count(".") != _DOTS:
-        return codes.typed(shown)
+    """An invitation that is shown; raises `BadRequest` (invitation_not_valid), `Unavailable`."""
     try:
         claims = await tokens.claims(shown.strip(), "exp", "event", "lane", "jti")
     except Unauthorized:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from store.errors import Conflicted, NotFound
 from store.holds import Conn, in_transaction
 from store.room.joining import COLUMNS, place_of, read
-from store.room.words import Place, PlaceState
+from store.room.watching import by_id
+from store.room.words import Place
 
 # `state || ''` as in `store.room.admitting`
 BEGIN: Final = """
@@ -26,6 +26,7 @@ UPDATE place SET begun_at = clock.now, until = clock.now + shopping_seconds * in
 LEAVE: Final = """
 UPDATE place SET state = 'left', ended_at = clock_timestamp()
  WHERE event_id = %(event)s AND buyer = %(buyer)s AND state IN ('waiting', 'admitted')
+RETURNING id
 """
 
 CHANGED: Final = f"""
@@ -35,40 +36,25 @@ SELECT {COLUMNS} FROM place LEFT JOIN line ON place_id = place.id
 """
 
 
-async def begin(connection: Conn, event_id: int, buyer: str) -> Place:
-    """Begin to shop, and how long that may take; who has begun is told the same again.
-
-    Raises `NotFound` (no_place), `Conflicted` (not_admitted) for who still waits, (place_expired) for who was
-    called and did not begin, or had their time. And `Unavailable`.
-    """
+async def begin(connection: Conn, event_id: int, buyer: str) -> Place | None:
+    """Begin to shop: the place as it stands then, begun where it is admitted, the same however often; None
+    without one. Raises `Unavailable`."""
     values = {"event": event_id, "buyer": buyer}
 
-    async def attempt() -> Place:
+    async def attempt() -> Place | None:
         await connection.execute(BEGIN, values)
-        place = (await read(connection, event_id, [buyer])).get(buyer)
-        if place is None:
-            raise NotFound("no_place", "You have no place in this line. Join it.")
-        if place.state is PlaceState.WAITING:
-            raise Conflicted(
-                "not_admitted", "It is not your turn yet. You keep your place; wait to be called."
-            )
-        if place.state is PlaceState.EXPIRED and place.begun_at is None:
-            story = "You were called and did not begin in time. Join again: you stand where you stood."
-            raise Conflicted("place_expired", story)
-        if place.state is PlaceState.EXPIRED:
-            raise Conflicted("place_expired", "Your time to choose seats is over. Join the line again.")
-        return place
+        return (await read(connection, event_id, [buyer])).get(buyer)
 
     return await in_transaction(connection, attempt)
 
 
-async def leave(connection: Conn, event_id: int, buyer: str) -> bool:
-    """Leave the line, or go after being admitted; False when there was no place to leave. What is held stays
-    held. Raises `Unavailable`."""
+async def leave(connection: Conn, event_id: int, buyer: str) -> Place | None:
+    """Leave the line, or go after being admitted: the place that was left, None when there was none. What is
+    held stays held. Raises `Unavailable`."""
 
-    async def attempt() -> bool:
-        left = await connection.execute(LEAVE, {"event": event_id, "buyer": buyer})
-        return left.rowcount == 1
+    async def attempt() -> Place | None:
+        left = await (await connection.execute(LEAVE, {"event": event_id, "buyer": buyer})).fetchone()
+        return None if left is None else (await by_id(connection, [left[0]]))[0]
 
     return await in_transaction(connection, attempt)
 

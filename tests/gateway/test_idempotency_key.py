@@ -79,7 +79,8 @@ def test_every_call_that_changes_something_takes_a_key_or_has_one_of_its_own():
     own = {"/v1/events/{event}/requests", "/v1/payments/notices/{provider}"}
     demo = {"/v1/demo/token", "/v1/demo/stampede"}
     without = {path for method, path in CALLS if method.upper() in CHANGING and not takes_key(method, path)}
-    assert without == own | demo | {"/v1/operator/events/{event}/room/codes"}
+    in_rooms = {"/v1/operator/events/{event}/room/codes", "/v1/events/{event}/room/join"}
+    assert without == own | demo | in_rooms
 
 
 def test_what_counts_up_needs_a_key():
