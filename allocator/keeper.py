@@ -198,7 +198,7 @@ class Steps:
     def _decide(self, was: Standing) -> bool:
         conn, event_id = self._conn, self._event_id
         orders = admitting.orders(conn, event_id, was.told)
-        ended = admitting.due(conn, event_id)
+        ended = admitting.due(conn, event_id, was.run_by)
         back = admitting.returners(conn, event_id, STEP_MAX)
         no_shows = sum(one.unbegun and one.state is PlaceState.EXPIRED for one in ended)
         decision = decide(self._seen(was, len(ended), no_shows, len(back)))

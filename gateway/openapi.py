@@ -22,6 +22,7 @@ from gateway.holders import ChangedHold
 from gateway.idempotency_key import takes_key
 from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
+from gateway.room.draws_described import CALLS as DRAWS
 from gateway.tickets.described import CALLS as TICKETS
 from gateway.waiters import WaitingList
 from store.audit import Audit
@@ -404,9 +405,10 @@ CALLS: dict[tuple[str, str], Call] = {
     },
     **{
         ("post", f"/v1/operator/events/{{event}}/{word}"): _event_call()
-        for word in ("open", "pause", "resume", "close")
+        for word in ("lobby", "open", "pause", "resume", "close")
     },
     **TICKETS,
+    **DRAWS,
 }
 
 

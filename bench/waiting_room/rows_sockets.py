@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from typing import Final
 
 import psycopg
-from store.room.news import encode, room_channel
 
 from bench.effort import Effort
 from bench.generator import mint
@@ -18,6 +17,7 @@ from bench.target import StageEvent, Target, wait_known
 from bench.waiting_room.crowds import begin_sale, make_room
 from bench.waiting_room.listener import Listeners, listeners
 from onsale.processes import Stack, throwaway_stack
+from store.room.news import encode, room_channel
 from store.room.words import RoomTerms
 from store.stream.redis_stream import connect
 

@@ -1,5 +1,5 @@
-"""The pages: one per event, a list of events, an order's tickets, figures for operators, and the files they
-need; where buyers pay by Stripe, also the page that carries Stripe's form.
+"""The pages: one per event, its draw, a list of events, an order's tickets, figures for operators, and the
+files they need; where buyers pay by Stripe, also the page that carries Stripe's form.
 
 Promises: nothing inline runs and nothing comes from another host (the content security policy says so to the
 browser), but Stripe on the page where it is paid, which is there only with Stripe; what a page needs to know
@@ -22,7 +22,8 @@ from fastapi import APIRouter, Request
 from fastapi import Path as PathParameter
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from gateway.pages import demo
+from gateway.pages import demo, drawn
+from gateway.room.draws import draws_of, shown
 from store.errors import NotFound, Unavailable
 
 log = logging.getLogger("onsale.gateway")
@@ -46,6 +47,14 @@ _SECURITY_HEADERS = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
+
+_WITH_FORM = _SECURITY_HEADERS | {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    )
+}
+"""Of a page without a script."""
 
 _STRIPE = "https://js.stripe.com https://*.js.stripe.com"
 _WITH_STRIPE = {
@@ -78,6 +87,7 @@ _event_page = Template((_HERE / "event.html").read_text(encoding="utf-8"))
 _tickets_page = Template((_HERE / "tickets.html").read_text(encoding="utf-8"))
 _pay_page = Template((_HERE / "pay.html").read_text(encoding="utf-8"))
 _operator_page = Template((_HERE / "operator.html").read_text(encoding="utf-8"))
+_draw_page = Template((_HERE / "draw.html").read_text(encoding="utf-8"))
 _index_page = Template((_HERE / "index.html").read_text(encoding="utf-8"))
 
 _WITHOUT_SCRIPTS = '  <noscript><meta http-equiv="refresh" content="0; url=/e/{event}/line"></noscript>\n'
@@ -146,6 +156,27 @@ async def pay_page(
     page = _page(_pay_page, request, f"Pay · {name}", **told, stripe=settings.stripe_publishable_key)
     page.headers.update(_WITH_STRIPE)
     return page
+
+
+@router.get("/e/{event}/draw", include_in_schema=False)
+async def draw_page(request: Request, event: EventInPath, place: str = "") -> HTMLResponse:
+    """The event's draw, without JavaScript; `place`: also where that one stood."""
+    status, name, content = 200, event, drawn.AWAY
+    try:
+        runtime = await request.app.state.runtime.events.get(event)
+        name, draws = runtime.row.name, draws_of(request)
+        draw = await draws.now(runtime)
+        wanted = drawn.place_in(place)
+        stands = None if wanted is None or draw.seed is None else await draws.find(runtime, wanted)
+        content = drawn.content(shown(draw, event), place, stands)
+    except NotFound as error:
+        status, content = 404, drawn.NO_ROOM if error.code == "no_room" else drawn.NO_EVENT
+    except Unavailable:
+        status = 503
+    html = _draw_page.substitute(
+        title=f"The draw · {escape(name)}", name=escape(name), static=f"/static/{_version}", content=content
+    )
+    return HTMLResponse(html, status, {"Cache-Control": "no-cache", **_WITH_FORM})
 
 
 @router.get("/e/{event}/tickets", include_in_schema=False)

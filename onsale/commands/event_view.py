@@ -22,7 +22,7 @@ from store.waiting_overview import WaitingOverview, in_words
 from store.words import EventState, SeatState
 
 SEATS_TOLD_MAX = 12
-ROOM = ("make room", "room", "admission", "message", "codes")
+ROOM = ("make room", "room", "admission", "message", "look", "codes")
 """Changes of the waiting room, as the audit has them."""
 NEXT_STEP = {
     EventState.DRAFT: "Open it with: ./run event open {slug}",
@@ -89,6 +89,8 @@ def _room(what: Mapping[str, Any]) -> str:
         return f"admission {what['to']}"
     if what["change"] == "message":
         return f"message: {what['text']}" if what["text"] else "no message any more"
+    if what["change"] == "look":
+        return "another look"
     if what["change"] == "codes":
         return f"{what['count']:,} codes for {what['label']}, {what['uses']:,} uses each"
     return f"{what['change']}: " + ", ".join(f"{name} {value}" for name, value in what["terms"].items())

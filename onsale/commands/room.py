@@ -1,12 +1,14 @@
 """`room`: an event's waiting room: make it, see how it stands, change it, pause, resume and stop admission,
-tell all who wait something, hand out presale codes. Each change with who and why.
+tell all who wait something, give it a look, hand out presale codes. Each change with who and why.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.console import Console
 
@@ -25,6 +27,7 @@ from store.audit import Said
 from store.errors import BadRequest
 from store.events import get_event
 from store.room import codes, operating, standing
+from store.room.look import Look
 from store.room.rooms import Conn
 from store.room.standing import ShownRoom, shown
 from store.room.words import Admission, Proof, Room, RoomPolicy, RoomTerms
@@ -34,7 +37,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="An event's waiting room: make, show, change; pause, resume, stop; message; codes.",
+    help="An event's waiting room: make, show, change; pause, resume, stop; message; look; codes.",
 )
 
 PolicyOption = Annotated[
@@ -200,6 +203,29 @@ def message(
     _change(slug, who, why, data_dir, as_json, work, view.said)
 
 
+@app.command("look")
+def dress(
+    slug: SlugArgument,
+    file: Annotated[
+        Path,
+        typer.Argument(help="JSON: name, accent (#rrggbb), lang, texts. What it leaves out is onsale's."),
+    ],
+    why: WhyOption,
+    edition: EditionOption = None,
+    who: WhoOption = None,
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give it your name, colour, language and texts."""
+    with told_plainly(as_json):
+        look = _look_in(file)
+
+    def work(conn: Conn, said: Said) -> Room:
+        return operating.dress(conn, slug, look, said, edition)
+
+    _change(slug, who, why, data_dir, as_json, work, view.dressed)
+
+
 @app.command("codes")
 def new_codes(
     slug: SlugArgument,
@@ -245,6 +271,13 @@ def _given(
         "proof_above_per_minute": proof_above,
     }
     return {name: value for name, value in named.items() if value is not None}
+
+
+def _look_in(file: Path) -> Look:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Look)
+    except (OSError, msgspec.DecodeError) as error:
+        raise BadRequest("invalid_look", f"{file} is no look: {error}.") from None
 
 
 def _admit(

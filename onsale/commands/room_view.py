@@ -69,6 +69,11 @@ def said(room: ShownRoom) -> str:
     return f"Who waits for {room.event} sees now: {room.message}"
 
 
+def dressed(room: ShownRoom) -> str:
+    """After `room look`."""
+    return f"{room.event} has another look now; see it at /e/{room.event}."
+
+
 def standing(told: Standing) -> RenderableType:
     """How a waiting room stands."""
     room = told.room

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from store import audit, events
 from store.audit import Said
 from store.errors import BadRequest, Conflicted
 from store.room import codes, rooms
+from store.room.look import Look, check
 from store.room.rooms import MESSAGE_LENGTH_MAX, Conn
 from store.room.words import Admission, Room, RoomTerms
 
@@ -30,6 +32,11 @@ SAY: Final = """
 UPDATE room SET message = %(text)s,
        message_at = CASE WHEN %(text)s::text IS NOT NULL THEN clock_timestamp() END,
        version = version + 1, edition = edition + 1
+ WHERE event_id = %(event)s
+"""
+
+DRESS: Final = """
+UPDATE room SET look = %(look)s::jsonb, version = version + 1, edition = edition + 1
  WHERE event_id = %(event)s
 """
 
@@ -91,6 +98,18 @@ def say(conn: Conn, slug: str, text: str | None, said: Said, edition: int | None
         _locked(conn, event, edition)
         conn.execute(SAY, {"event": event, "text": told})
         return rooms.read(conn, event), {"change": "message", "text": told}
+
+    return _change(conn, slug, said, work)
+
+
+def dress(conn: Conn, slug: str, look: Look, said: Said, edition: int | None = None) -> Room:
+    """Another look, whole; raises `BadRequest` (invalid_look) and `Conflicted` (room_changed)."""
+    check(look)
+
+    def work(event: int) -> tuple[Room, dict[str, object]]:
+        _locked(conn, event, edition)
+        conn.execute(DRESS, {"event": event, "look": msgspec.json.encode(look).decode()})
+        return rooms.read(conn, event), {"change": "look", "look": look}
 
     return _change(conn, slug, said, work)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from uuid import UUID
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -59,6 +60,23 @@ def in_line(page: Page, room: FakeRoom, **changes: Any) -> None:
     expect(page.get_by_role("heading", name="You are in")).to_be_visible()
     room.draw(**{"rate": 120.0, **changes})
     expect(page.get_by_role("heading", name="You are in line")).to_be_visible()
+
+
+def test_a_buyer_knows_their_places_name_before_the_draw_and_takes_it_along_to_check(
+    tabs: Tabs, fake: FakeGateway, room: FakeRoom
+) -> None:
+    page = tabs.open()
+    page.get_by_role("button", name="Join", exact=True).click()
+    page.get_by_text("How the draw can be checked").click()
+    expect(page.get_by_text("Your place’s name, as the list of the draw has it:")).to_be_visible()
+    name = page.locator(".commitment code").last.inner_text()
+    assert str(UUID(name)) == name
+    room.draw(rate=120.0)
+    expect(page.get_by_role("heading", name="You are in line")).to_be_visible()
+    page.get_by_text("How the draw can be checked").click()
+    expect(page.get_by_role("link", name="Check the draw")).to_have_attribute(
+        "href", f"/e/demo/draw?place={name}"
+    )
 
 
 def test_a_place_survives_a_refresh_and_a_closed_tab(tabs: Tabs, fake: FakeGateway, room: FakeRoom) -> None:

@@ -6,6 +6,8 @@ import functools
 import hashlib
 import http.server
 import json
+import subprocess
+import sys
 import threading
 import uuid
 
@@ -14,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from onsale.commands.draw import app
+from onsale.engines.data_dir import REPOSITORY
 from store import events
 from store.room import draw
 from store.room.words import RoomPolicy
@@ -148,3 +151,15 @@ def test_without_a_draw_the_list_is_empty_and_stands(conn, tmp_path):
     assert "# drawn: 0" in path.read_text()
     assert run("verify", path)[0] == 0
     assert SEED.hex() not in path.read_text()
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_ten_lines_of_the_documentation_check_a_list_too(honest, moved):
+    written = (REPOSITORY / "docs" / "waiting-room.md").read_text()
+    program = next(block for block in written.split("```") if block.startswith("python\nimport hashlib"))
+    if moved:
+        honest.write_text(text([ORDINARY[30], *ORDINARY[:30], *ORDINARY[31:]]))
+    command = [sys.executable, "-c", program.removeprefix("python\n"), str(honest)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == moved, done.stderr
+    assert ("AssertionError: ordinary" in done.stderr) is moved

@@ -15,6 +15,7 @@ from store.room import codes
 from store.room.news import encode, room_channel
 from store.venues.rows import save_venue
 from store.words import EventState
+from tests.gateway.rig import EVENT
 from tests.store.room.rooming import PLAN, begin_sale, join
 
 WHY = ("--why", "the sale of the year", "--who", "Olga")
@@ -108,6 +109,17 @@ def test_a_message_is_told_to_all_and_taken_back(run):
         assert (code, refused["code"]) == (1, "invalid_message")
 
 
+def test_a_look_is_read_from_a_file(run, tmp_path):
+    run("room", "make", "gig", *WHY)
+    path = tmp_path / "look.json"
+    path.write_text('{"name": "The Hall", "accent": "#2f4fc4"}')
+    assert "another look now" in run("room", "look", "gig", str(path), *WHY)[1]
+    assert "another look" in run("event", "audit", "gig")[1]
+    path.write_text('{"colour": "#2f4fc4"}')
+    assert told(run, "look", "gig", str(path))[1]["code"] == "invalid_look"
+    assert told(run, "look", "gig", "no/such/file")[1]["code"] == "invalid_look"
+
+
 def test_codes_are_printed_one_a_line_and_how_many_were_used_is_shown(run):
     run("room", "make", "gig", *WHY)
     code, out, err = run("room", "codes", "gig", "--count", "3", "--label", "fan club", "--uses", "2", *WHY)
@@ -140,11 +152,11 @@ def test_each_change_is_in_the_audit_in_words(run):
 
 
 def test_each_change_pokes_the_gateways(run, engine_urls):
-    run("room", "make", "gig", *WHY)
+    run("event", "create", EVENT, "--venue", "arena", "--room", "draw")
     with redis.Redis.from_url(engine_urls.redis_url) as client, client.pubsub() as pubsub:
-        pubsub.subscribe(room_channel("gig"))
+        pubsub.subscribe(room_channel(EVENT))
         assert pubsub.get_message(timeout=10)
-        for number, words in enumerate((("pause", "gig"), ("message", "gig", "Soon")), 1):
+        for number, words in enumerate((("pause", EVENT), ("message", EVENT, "Soon")), 1):
             run("room", *words, *WHY)
             assert pubsub.get_message(timeout=10)["data"] == encode(number)
 

@@ -11,8 +11,10 @@ import pytest
 from store import audit, events
 from store.errors import BadRequest, Conflicted, NotFound
 from store.room import draw, operating, rooms, standing
+from store.room.look import Look
 from store.room.words import Admission, Lane, PlaceState, Proof, RoomPolicy, RoomTerms
 from store.words import EventState
+from tests.allocator.waiting import until_waiting
 from tests.store.room.rooming import ADMITTED, BEGUN, OLGA, begin_sale, join, make_room, set_place
 from tests.store.test_holds import url_of
 
@@ -146,16 +148,18 @@ def test_who_changes_another_edition_than_they_looked_at_is_told(conn):
 def test_two_operators_in_one_moment_lose_nothing_of_each_other(conn):
     """Each names one term; whoever comes second changes the room as the first one left it."""
     make_room(conn)
-    ready = threading.Barrier(2)
 
     def change(**terms):
         with psycopg.connect(url_of(conn), autocommit=True) as own:
-            ready.wait()
             operating.change(own, "gig", OLGA, **terms)
 
-    threads = [threading.Thread(target=change, kwargs=terms) for terms in ({"pace": 7}, {"shopping_max": 40})]
-    for thread in threads:
-        thread.start()
+    changes = ({"pace": 7}, {"shopping_max": 40})
+    threads = [threading.Thread(target=change, kwargs=terms) for terms in changes]
+    with psycopg.connect(url_of(conn)) as first:
+        first.execute(rooms.LOCK_EVENT, {"slug": "gig"})
+        for thread in threads:
+            thread.start()
+        until_waiting(conn, len(threads))
     for thread in threads:
         thread.join()
     room = standing.read(conn, "gig").room
@@ -198,3 +202,40 @@ def test_an_event_without_a_room_says_so(conn):
         with pytest.raises(NotFound) as refusal:
             ask()
         assert refusal.value.code == "no_room"
+
+
+def test_a_room_has_the_organisers_look(conn):
+    event = make_room(conn)
+    look = Look(name="The Hall", accent="#2f4fc4", lang="de", texts={"lobby.title": "Gleich geht es los"})
+    assert operating.dress(conn, "gig", look, OLGA, edition=0).version == 1
+    told = {"name": "The Hall", "accent": "#2f4fc4", "lang": "de", "texts": look.texts}
+    assert conn.execute("SELECT look FROM room").fetchall() == [(told,)]
+    assert audit.read(conn, event)[0].what == {"change": "look", "look": told}
+    operating.dress(conn, "gig", Look(), OLGA)
+    assert conn.execute("SELECT look FROM room").fetchall() == [({},)]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": "x" * 101},
+        {"name": "a\x00"},
+        {"accent": "red"},
+        {"accent": "#2f4fc4; background: url(x)"},
+        {"lang": "German"},
+        {"texts": {"Lobby": "x"}},
+        {"texts": {"lobby.title": ""}},
+        {"texts": {"lobby.title": "x" * 501}},
+        {"texts": {"lobby.title": "\x1b"}},
+        {
+            "texts": {f"a{'b' * number}": "x" for number in range(50)}
+            | {"c" + "d" * n: "x" for n in range(51)}
+        },
+        {"texts": {f"a{'b' * number}": "x" * 400 for number in range(21)}},
+    ],
+)
+def test_a_look_is_small_and_plain(conn, wrong):
+    make_room(conn)
+    with pytest.raises(BadRequest) as refusal:
+        operating.dress(conn, "gig", Look(**wrong), OLGA)
+    assert refusal.value.code == "invalid_look"

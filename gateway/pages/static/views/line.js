@@ -2,6 +2,7 @@
 
 import { progressOf } from "../core/roomline.js";
 import { html } from "../html.js";
+import { Commitment } from "./commitment.js";
 import { Leave, ResumeLink, TellMe } from "./place.js";
 
 /** @typedef {import("../core/sale.js").Sale} Sale */
@@ -50,7 +51,8 @@ export function Line({ sale }) {
     </section>
     <section class="card quieter" aria-label=${words("resume")}>
       <${TellMe} room=${room} /><${ResumeLink} sale=${sale} /><${Leave} room=${room} />
-    </section>`;
+    </section>
+    ${status.policy === "draw" && html`<${Commitment} sale=${sale} />`}`;
 }
 
 /** The range, and the reason where it is not what it was. */

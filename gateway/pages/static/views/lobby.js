@@ -7,6 +7,7 @@ import { titled } from "../core/money.js";
 import { dateOf } from "../core/showing.js";
 import { triesInWords } from "../core/tellings.js";
 import { Component, html } from "../html.js";
+import { Commitment } from "./commitment.js";
 import { Join } from "./join.js";
 import { Leave, ResumeLink, TellMe } from "./place.js";
 import { Ticks } from "./ticks.js";
@@ -93,15 +94,4 @@ class Wish extends Component {
       <p role="status" class="trouble">${filing ? "" : asking.trouble}</p>
     </form>`;
   }
-}
-
-/** What the draw is committed to before anybody joins. */
-function Commitment({ sale }) {
-  const { words, status } = sale.room;
-  return html`<details class="card commitment">
-    <summary>${words("lobby.proof_title")}</summary>
-    <p>${words("lobby.proof_text")}</p>
-    <code>${status.seed_sha256}</code>
-    <a class="link" href=${`/e/${sale.slug}/draw`}>${words("lobby.proof_link")}</a>
-  </details>`;
 }

@@ -14,6 +14,7 @@ export default {
   "lobby.closed": "Nobody can join yet.",
   "lobby.proof_title": "How the draw can be checked",
   "lobby.proof_text": "The seed of the draw was settled before anybody could join. This is its SHA-256; after the draw the seed is shown, and anybody can draw again.",
+  "lobby.proof_place": "Your place’s name, as the list of the draw has it:",
   "lobby.proof_link": "Check the draw",
   "minutes": { "one": "{count} minute", "other": "{count} minutes" },
   "join": "Join",
