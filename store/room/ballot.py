@@ -105,7 +105,9 @@ SELECT min(wish.position)
            AND ballot_wish.event_id = %(event)s AND place.event_id = %(event)s AND {_LIVE}) AS wish
  WHERE NOT EXISTS (SELECT FROM ledger WHERE {_KEY} AND ledger.buyer = wish.buyer)
 """
-READ_ONCE: Final = "SET LOCAL enable_nestloop = off; SET LOCAL enable_seqscan = on"
+READ_ONCE: Final = """
+SET LOCAL enable_nestloop = off; SET LOCAL enable_seqscan = on; SET LOCAL work_mem = '64MB'
+"""
 
 LOCK_ROOM: Final = "SELECT 1 FROM room WHERE event_id = %(event)s FOR NO KEY UPDATE"
 
