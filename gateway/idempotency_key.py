@@ -57,8 +57,9 @@ def needs_key(path: str) -> bool:
 
 def takes_key(method: str, path: str) -> bool:
     """Whether what that call is answered is kept under its key. A key of `POST …/requests` is a name for the
-    request, which the ledger keeps for good, and is none of ours."""
-    mine = path.startswith((OPERATORS, *BUYERS)) and not path.endswith("/requests")
+    request, which the ledger keeps for good, and is none of ours. Joining needs none: a place is one however
+    often it is asked for."""
+    mine = path.startswith((OPERATORS, *BUYERS)) and not path.endswith(("/requests", "/room/join"))
     return mine and method.upper() in CHANGING
 
 

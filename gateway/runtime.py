@@ -16,6 +16,7 @@ from gateway.events import Parts
 from gateway.loading import Events
 from gateway.metrics import Metrics
 from gateway.payments.desk import Desk
+from gateway.room.streams import Streams
 from gateway.settings import Settings
 from notifier.hub import Hub
 from store import lookups
@@ -44,6 +45,7 @@ class Runtime:
         self.hub = Hub(settings.bounds.sockets_max)
         self.events = Events(Parts(settings, self.gateway_id, pool, client, self.metrics))
         self.payments = Desk(settings, pool, client, self.events, self.gateway_id, self.metrics)
+        self.streams = Streams(settings.bounds.streams_max)
         self.stopping = False
         self.metrics.read(self)
 

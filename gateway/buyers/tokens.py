@@ -146,9 +146,13 @@ class Tokens:
 
     def demo_token(self) -> tuple[str, str]:
         """(token, buyer) for somebody nobody knows."""
-        assert self._secret, "settings refuse a demo without a secret"
         buyer = f"anon-{secrets.token_hex(8)}"
+        return self.demo_token_of(buyer), buyer
+
+    def demo_token_of(self, buyer: str) -> str:
+        """One more token for a buyer of a demo."""
+        assert self._secret, "settings refuse a demo without a secret"
         claims: dict[str, Any] = {"sub": buyer, "exp": int(self._clock()) + DEMO_SECONDS}
         if self._audience is not None:
             claims["aud"] = self._audience
-        return jwt.encode(claims, self._secret, algorithm="HS256"), buyer
+        return jwt.encode(claims, self._secret, algorithm="HS256")

@@ -64,12 +64,18 @@ COLUMNS: Final = ", ".join(
 """Of `Place`, in the order of its fields."""
 
 READ: Final = f"""
--- Of each buyer the one that counts: a live one, or the last that expired and may come back.
-SELECT DISTINCT ON (buyer) {COLUMNS}
-  FROM place LEFT JOIN line ON place_id = place.id
- WHERE place.event_id = %(event)s AND buyer = ANY (%(buyers)s::text[])
-   AND state IN ('waiting', 'admitted', 'expired')
- ORDER BY buyer, (state = 'expired'), joined_at DESC
+-- Of each buyer the one that counts: a live one, or the last that expired and may come back. One probe of
+-- `place_live` and one of `place_buyer` for each: neither has all of them, and no other index has buyers.
+SELECT {COLUMNS}
+  FROM unnest(%(buyers)s::text[]) AS asked (who)
+ CROSS JOIN LATERAL (
+   SELECT * FROM (
+     SELECT * FROM place
+      WHERE event_id = %(event)s AND buyer = asked.who AND state IN ('waiting', 'admitted')
+     UNION ALL
+     SELECT * FROM place WHERE event_id = %(event)s AND buyer = asked.who AND state = 'expired') AS found
+    ORDER BY state = 'expired', joined_at DESC LIMIT 1) AS place
+  LEFT JOIN line ON place_id = place.id
 """
 
 

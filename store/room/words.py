@@ -12,7 +12,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from store.words import Micros
+from store.words import EventState, Micros
 
 
 class PlaceState(StrEnum):
@@ -133,3 +133,21 @@ class Room(Struct, frozen=True):
     """Why that is less than the organiser's pace; see `allocator.admission`."""
     message: str | None
     message_at: Micros | None
+
+
+class BallotState(StrEnum):
+    NONE = "none"
+    FILING = "filing"
+    DECIDING = "deciding"
+    """Other requests than the ballot's wait."""
+    DONE = "done"
+
+
+def ballot_state(room: Room, state: EventState) -> BallotState:
+    """Where an event's ballot stands."""
+    if not room.terms.ballot:
+        return BallotState.NONE
+    if room.ballot_ended_at is not None or state is EventState.CLOSED:
+        return BallotState.DONE
+    begun = state not in (EventState.DRAFT, EventState.LOBBY)
+    return BallotState.DECIDING if begun else BallotState.FILING

@@ -1,0 +1,130 @@
+"""What a buyer does in the waiting room: join, begin, leave, wish. The same for the socket and for HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from gateway.buyers.decode import Begin, Join, JoinBody, LeaveLine, Wish, check
+from gateway.buyers.recall import DATABASE_AWAY
+from gateway.events import EventRuntime
+from gateway.problems import error_frame
+from gateway.room.joining import Then
+from gateway.room.refusing import not_admitted
+from gateway.room.waiting_room import WaitingRoom
+from notifier.hub import Client
+from store.errors import BadRequest, NotFound, OnsaleError, Unavailable
+from store.holds import Conn
+from store.lookups import Pool
+from store.room import admitting, ballot, joining
+from store.room.words import Lane, Place, PlaceState
+from store.wire import canonical_want
+
+UNKNOWN = "The database is away. Whether it was done is unknown: ask again."
+
+
+class ShownWish(Struct, frozen=True):
+    """What a place's buyer wishes for in the ballot, and since when (ms); null: nothing."""
+
+    want: Raw | None = None
+    filed_at: int | None = None
+
+
+class WishFrame(ShownWish, frozen=True, tag_field="type", tag="wish"):
+    """The same on the socket."""
+
+
+def room_of(event: EventRuntime) -> WaitingRoom:
+    """Raises `NotFound` (no_room)."""
+    if event.room is None:
+        raise NotFound("no_room", "This event has no waiting room. Ask for seats when it opens.")
+    return event.room
+
+
+def ask_to_join(room: WaitingRoom, buyer: str, body: Join | JoinBody, then: Then) -> None:
+    """A place, by `then`; raises what is refused at once."""
+    if body.code is not UNSET:
+        raise BadRequest("code_not_valid", "There is no such code here. Join without one.")
+    room.join(buyer, Lane.ORDINARY, then)
+
+
+def join(event: EventRuntime, buyer: str, frame: Join, client: Client) -> None:
+    """Answered by a `place` frame once the place is durable, or by an `error`."""
+    room = room_of(event)
+
+    def then(place: Place | None, error: OnsaleError | None) -> None:
+        if place is None:
+            assert error is not None, "who has no place is told why"
+            client.write(error_frame(error))
+            return
+        known = room.places.get(buyer)
+        if known is not None and known.place == place:  # of another one all sockets are told
+            client.write(room.place_frame(place))
+
+    ask_to_join(room, buyer, frame, then)
+
+
+async def act(
+    event: EventRuntime, pool: Pool, buyer: str, frame: Begin | LeaveLine | Wish, client: Client
+) -> None:
+    """Answered by a `place` or `wish` frame; raises what is refused, and `Unavailable`."""
+    if isinstance(frame, Wish):
+        told = await wish(event, pool, buyer, frame)
+        client.write(msgspec.json.encode(WishFrame(told.want, told.filed_at)))
+        return
+    room = room_of(event)
+    before = room.places.get(buyer)
+    was = None if before is None else before.place
+    place = await (begin if isinstance(frame, Begin) else leave)(event, pool, buyer)
+    if place == was:  # of another one all sockets are told
+        client.write(room.place_frame(place))
+
+
+async def begin(event: EventRuntime, pool: Pool, buyer: str) -> Place:
+    """The place of who was called, begun; the same however often. Raises `Forbidden` (not_admitted) and
+    `NotFound` (no_place)."""
+    room = room_of(event)
+    place = await _changed(room, pool, buyer, admitting.begin)
+    if place.state is not PlaceState.ADMITTED or place.begun_at is None:
+        raise not_admitted(place, room.told)
+    return place
+
+
+async def leave(event: EventRuntime, pool: Pool, buyer: str) -> Place:
+    """The place that was given up; raises `NotFound` (no_place)."""
+    return await _changed(room_of(event), pool, buyer, admitting.leave)
+
+
+async def wish(event: EventRuntime, pool: Pool, buyer: str, frame: Wish) -> ShownWish:
+    """What is filed after this; raises what `store.room.ballot` refuses, and `Unavailable`."""
+    event_id, want = room_of(event).event_id, frame.want
+    text = None if want is UNSET or want is None else canonical_want(check(want)).decode()
+    try:
+        async with pool.connection() as connection:
+            if text is not None:
+                await ballot.file(connection, event_id, buyer, text)
+            elif want is None:
+                await ballot.withdraw(connection, event_id, buyer)
+            now = await ballot.read_wish(connection, event_id, buyer)
+    except DATABASE_AWAY as error:
+        raise Unavailable(UNKNOWN) from error
+    return ShownWish() if now is None else ShownWish(Raw(now.want.encode()), now.filed_at // 1000)
+
+
+async def _changed(
+    room: WaitingRoom, pool: Pool, buyer: str, change: Callable[[Conn, int, str], Awaitable[Place | None]]
+) -> Place:
+    try:
+        async with pool.connection() as connection:
+            place = await change(connection, room.event_id, buyer)
+            if place is None:
+                place = (await joining.read(connection, room.event_id, [buyer])).get(buyer)
+    except DATABASE_AWAY as error:
+        raise Unavailable(UNKNOWN) from error
+    if place is None:
+        raise NotFound("no_place", "You have no place here. Join the waiting room.")
+    room.places.take(place)
+    room.changed([buyer])
+    return place
