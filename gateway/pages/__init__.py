@@ -115,8 +115,7 @@ async def event_page(request: Request, event: EventInPath) -> HTMLResponse:
     so itself, and its status is 404."""
     status, room = 200, False
     try:
-        found = await request.app.state.runtime.events.get(event)
-        room = getattr(found, "room", None) is not None
+        room = (await request.app.state.runtime.events.get(event)).room is not None
     except NotFound:
         status = 404
     except Unavailable:

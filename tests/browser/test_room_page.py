@@ -75,6 +75,16 @@ def test_a_place_survives_a_refresh_and_a_closed_tab(tabs: Tabs, fake: FakeGatew
     assert len(fake.asked("join")) == 1
 
 
+def test_a_place_goes_on_with_another_device(page: Page, tabs: Tabs, room: FakeRoom) -> None:
+    in_line(page, room)
+    page.get_by_role("button", name="Go on with another device").click()
+    link = page.get_by_label("Link to your place").input_value()
+    other = tabs.open(link.removeprefix(tabs.url), own=True)
+    expect(other.locator(".line-number")).to_contain_text("1,204")
+    assert other.url.endswith("/e/demo"), "the token is taken out of the address"
+    assert len(room.places) == 1
+
+
 def test_without_its_gateway_a_place_is_kept_and_goes_on(
     page: Page, fake: FakeGateway, room: FakeRoom
 ) -> None:
@@ -219,8 +229,15 @@ class TestBallot:
         page.get_by_role("button", name="File my wish").click()
         expect(page.get_by_role("heading", name="Your wish is filed")).to_be_visible()
         expect(page.locator(".tries")).to_have_text("Three together")
+        page.get_by_role("button", name="Withdraw my wish").click()
+        page.get_by_role("button", name="File my wish").click()
         page.reload()
         expect(page.locator(".tries")).to_have_text("Three together")
+        assert [frame["want"] is None for frame in fake.asked("wish") if "want" in frame] == [
+            False,
+            True,
+            False,
+        ]
         buyer = next(iter(room.places))
         fake.waiting.append((buyer, {"id": "ballot", **room.wishes[buyer]["want"]}))
         fake.state = "open"
