@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -282,6 +283,11 @@ def test_every_screen_is_for_everybody(page: Page, room: FakeRoom) -> None:
     check("It is your turn")
     page.get_by_role("button", name="Choose my seats").click()
     check("Choose your seats")
+
+
+def test_without_scripts_the_page_goes_to_the_one_that_needs_none(url: str) -> None:
+    there = httpx.get(f"{url}/e/demo").text
+    assert '<noscript><meta http-equiv="refresh" content="0; url=/e/demo/line"></noscript>' in there
 
 
 def test_texts_are_one_catalogue_for_pages_with_and_without_scripts(page: Page) -> None:

@@ -122,7 +122,7 @@ export default {
   "plain.give_back": "Give back",
   "plain.asking": "Your request is in line. This page shows the answer.",
   "plain.nothing": "That could not be had: {outcome}. Try fewer, or again in a moment.",
+  "plain.again": "Choose again",
   "plain.bought": "They are yours.",
-  "plain.sign_in": "Come in from the shop’s page: this address alone does not say who you are.",
-  "plain.with_script": "To the page with the map"
+  "plain.sign_in": "Come in from the shop’s page: this address alone does not say who you are."
 };
