@@ -10,7 +10,6 @@ page talks to `/v1` as anyone may.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from html import escape
@@ -22,21 +21,14 @@ from fastapi import APIRouter, Request
 from fastapi import Path as PathParameter
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from gateway.pages import demo, drawn
+from gateway.pages import demo, drawn, line
+from gateway.pages.files import FILES, MEDIA_TYPES, STATIC, VERSION
 from gateway.room.draws import draws_of, shown
 from store.errors import NotFound, Unavailable
 
 log = logging.getLogger("onsale.gateway")
 
 _HERE = Path(__file__).parent
-_MEDIA_TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".md": "text/plain; charset=utf-8",
-    ".LICENSE": "text/plain; charset=utf-8",
-}
 _SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -68,21 +60,6 @@ _WITH_STRIPE = {
 }
 
 
-def _read_static() -> dict[str, bytes]:
-    root = _HERE / "static"
-    found = sorted(path for path in root.rglob("*") if path.suffix in _MEDIA_TYPES)
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
-
-
-def _fingerprint(files: dict[str, bytes]) -> str:
-    digest = hashlib.sha256()
-    for name, content in files.items():
-        digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()[:12]
-
-
-_files = _read_static()
-_version = _fingerprint(_files)
 _event_page = Template((_HERE / "event.html").read_text(encoding="utf-8"))
 _tickets_page = Template((_HERE / "tickets.html").read_text(encoding="utf-8"))
 _pay_page = Template((_HERE / "pay.html").read_text(encoding="utf-8"))
@@ -96,19 +73,20 @@ EventInPath = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
 
 router = APIRouter()
 router.include_router(demo.router)
+router.include_router(line.router)
 
 
 def _page(template: Template, request: Request, title: str, **facts: object) -> HTMLResponse:
     facts["demo"] = bool(request.app.state.runtime.settings.demo)
     bootstrap = json.dumps(facts).replace("<", "\\u003c")
     modules = "\n".join(
-        f'  <link rel="modulepreload" href="/static/{_version}/{name}">'
-        for name in _files
+        f'  <link rel="modulepreload" href="{STATIC}/{name}">'
+        for name in FILES
         if name.endswith((".js", ".mjs")) and not name.startswith(("index", "tickets/", "pay/", "operator/"))
     )
     plain = _WITHOUT_SCRIPTS.format(event=facts["event"]) if facts.get("room") else ""
     html = template.substitute(
-        title=escape(title), static=f"/static/{_version}", bootstrap=bootstrap, modules=modules, plain=plain
+        title=escape(title), static=STATIC, bootstrap=bootstrap, modules=modules, plain=plain
     )
     return HTMLResponse(html, headers={"Cache-Control": "no-cache", **_SECURITY_HEADERS})
 
@@ -125,8 +103,7 @@ async def event_page(request: Request, event: EventInPath) -> HTMLResponse:
     so itself, and its status is 404."""
     status, room = 200, False
     try:
-        found = await request.app.state.runtime.events.get(event)
-        room = getattr(found, "room", None) is not None
+        room = (await request.app.state.runtime.events.get(event)).room is not None
     except NotFound:
         status = 404
     except Unavailable:
@@ -204,11 +181,11 @@ async def operator_page(request: Request, event: EventInPath) -> HTMLResponse:
 @router.get("/static/{version}/{name:path}", include_in_schema=False)
 async def static_file(version: str, name: str) -> Response:
     """A file of the pages; kept for good by browsers when the version is this one's."""
-    content = _files.get(name)
+    content = FILES.get(name)
     if content is None:
         return Response("There is no such file.", 404, media_type="text/plain")
-    kept = "public, max-age=31536000, immutable" if version == _version else "no-store"
-    media_type = _MEDIA_TYPES[Path(name).suffix]
+    kept = "public, max-age=31536000, immutable" if version == VERSION else "no-store"
+    media_type = MEDIA_TYPES[Path(name).suffix]
     return Response(
         content,
         media_type=media_type,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from playwright.sync_api import Page
 
@@ -16,8 +16,13 @@ _RUN = """async () => {
 
 
 def violations(page: Page) -> list[Any]:
-    """Of the page as it is now; empty for a page that is good."""
+    """Of the page as it is now, in light and in dark; empty for a page that is good."""
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(_SOURCE)
-    found: list[Any] = page.evaluate(_RUN)
+    found: list[Any] = []
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        found += [[scheme, *one] for one in page.evaluate(_RUN)]
+    page.emulate_media(color_scheme=None)
     return found

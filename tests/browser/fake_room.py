@@ -154,8 +154,6 @@ class FakeRoom:
         await buyer.socket.send_json({"type": "room", **self.status()})
         if buyer.name in self.places and self.places[buyer.name]["state"] in (*LIVE, "expired"):
             await self._tell_place(buyer.name)
-        if buyer.name in self.wishes:
-            await buyer.socket.send_json(self.wishes[buyer.name])
 
     async def receive(self, buyer: Buyer, frame: Frame) -> None:
         if not self.answering:
@@ -170,8 +168,10 @@ class FakeRoom:
             )
             return
         if frame["type"] == "wish":
-            self.wishes[buyer.name] = {"type": "wish", "want": frame["want"], "filed_at": self.now()}
-            await buyer.socket.send_json(self.wishes[buyer.name])
+            if "want" in frame:
+                self.wishes[buyer.name] = {"type": "wish", "want": frame["want"], "filed_at": self.now()}
+            nothing = {"type": "wish", "want": None, "filed_at": None}
+            await buyer.socket.send_json(self.wishes.get(buyer.name, nothing))
             return
         {"join": self.join, "begin": self.begin, "leave_line": self.leave}[frame["type"]](buyer.name)
         await self._tell_place(buyer.name)
@@ -230,6 +230,11 @@ class FakeRoom:
         @app.get("/v1/events/{event}/room")
         async def room(event: str) -> Frame:
             return self.status()
+
+        @app.post("/v1/events/{event}/room/resume")
+        async def resume(event: str, body: Frame) -> Frame:
+            buyer = body["token"].removeprefix("resume-")
+            return {"buyer": buyer, "token": f"token-of-{buyer}"}
 
         @app.get("/v1/events/{event}/room/challenge")
         async def challenge(event: str) -> Frame:

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from store.venues.make import make
+from tests.browser.axe import violations
 from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
 
@@ -118,6 +119,7 @@ def test_everything_has_a_name_and_references_hold(page: Page, choose: Choose) -
     def check() -> None:
         assert page.evaluate(NAMELESS) == []
         assert page.evaluate(BROKEN) == []
+        assert violations(page) == []
 
     check()
     page.get_by_role("button", name="Best available").click()

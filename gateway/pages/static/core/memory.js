@@ -54,10 +54,15 @@ function storageOf(demo) {
 const FORGETS = { getItem: () => null, setItem() {}, removeItem() {} };
 
 /** The shop that sends a buyer here puts the token behind `#token=`; it is taken out of the address. */
-export function tokenFromAddress() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) history.replaceState(null, "", location.pathname + location.search);
-  return token ?? "";
+export const tokenFromAddress = () => fromAddress("token");
+
+/** Who goes on with a place on another device comes with its token behind `#place=`; so is that. */
+export const placeFromAddress = () => fromAddress("place");
+
+function fromAddress(name) {
+  const found = new URLSearchParams(location.hash.slice(1)).get(name);
+  if (found) history.replaceState(null, "", location.pathname + location.search);
+  return found ?? "";
 }
 
 /** The `sub` of a token, unverified: only to tell whether the buyer changed. @param {string} token */

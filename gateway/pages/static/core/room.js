@@ -35,6 +35,7 @@ export class Room {
     /** @type {{want: any, filed_at: number} | null} */
     this.wish = null;
     this.ballot_asked = false;
+    this.wish_asked = false;
     this.asking = new RoomAsking(this);
     this.told_wait = null;
     this.turn = "";
@@ -42,7 +43,7 @@ export class Room {
     this.look_ms = Infinity;
     this.soon_said = false;
     this.words = wordsIn("en");
-    if (there) setInterval(() => this.#watch(), WATCH_EVERY_MS);
+    setInterval(() => this.#watch(), WATCH_EVERY_MS);
   }
 
   get kept() {
@@ -91,6 +92,7 @@ export class Room {
   welcomed() {
     this.offset_ms = -Infinity;
     if (this.place) this.look_ms = Date.now() + PLACE_WITHIN_MS;
+    this.wish_asked = false;
     this.asking.say();
   }
 
@@ -105,8 +107,15 @@ export class Room {
     const { message } = status;
     if (message && message.at !== before.status?.message?.at) this.sale.say(this.words("said.message", { text: message.text }));
     else this.#sayPhase(before.status, status);
+    this.#askForWish();
     this.#adoptBallot();
     this.#moved(before);
+  }
+
+  /** Once a connection: what is filed, perhaps on another device. */
+  #askForWish() {
+    if (this.wish_asked || !this.place || this.status.ballot === "none") return;
+    this.wish_asked = this.sale.link.send({ type: "wish" });
   }
 
   /** @param {Place | null} place */
@@ -116,13 +125,14 @@ export class Room {
     this.place = place?.state === "left" ? null : place;
     this.look_ms = Infinity;
     this.asking.answeredBy(this.place);
+    if (this.status) this.#askForWish();
     this.#moved(before);
     this.sale.remember();
   }
 
   /** @param {{want: any, filed_at: number}} frame */
   wished({ want, filed_at }) {
-    this.asking.filed();
+    this.asking.filed(want);
     this.wish = want ? { want, filed_at } : null;
     this.#adoptBallot();
     this.sale.remember();
@@ -204,7 +214,7 @@ export class Room {
     this.asking.ask("leave", { type: "leave_line" });
   }
 
-  /** @param {any} want of the ballot */
+  /** @param {any} want of the ballot; null withdraws what was filed */
   file(want) {
     this.asking.ask("wish", { type: "wish", want });
   }
@@ -217,7 +227,7 @@ export class Room {
   }
 
   #watch() {
-    if (!this.sale.link.live) return;
+    if (!this.there || !this.sale.link.live) return;
     this.asking.watch();
     if (Date.now() >= this.look_ms || (this.look_ms === Infinity && this.#seemsOver())) this.look();
     this.#saySoon();

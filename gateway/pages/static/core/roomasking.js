@@ -59,9 +59,9 @@ export class RoomAsking {
     if (this.now && done[this.now.kind]) this.now = null;
   }
 
-  /** A wish is filed. */
-  filed() {
-    if (this.is("wish")) this.now = null;
+  /** What is filed now, or that nothing is. @param {any} want */
+  filed(want) {
+    if (this.is("wish") && (want === null) === (this.now.frame.want === null)) this.now = null;
   }
 
   /** @param {any} frame @returns {boolean} whether it was about this */

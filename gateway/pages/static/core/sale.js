@@ -8,7 +8,7 @@ import { Documents } from "./documents.js";
 import { SoldFigures } from "./figures.js";
 import { sizeOf } from "./holds.js";
 import { Link } from "./link.js";
-import { subjectOf, tokenFromAddress } from "./memory.js";
+import { placeFromAddress, subjectOf, tokenFromAddress } from "./memory.js";
 import { Orders } from "./orders.js";
 import { Paying } from "./paying.js";
 import { FREE, readPlan, seatLabel, stateOf } from "./plan.js";
@@ -72,7 +72,8 @@ export class Sale {
 
   async start() {
     const found = this.memory.load();
-    const given = tokenFromAddress();
+    const place = placeFromAddress();
+    const given = place ? await this.documents.resume(place) : tokenFromAddress();
     const same = !given || subjectOf(given) === subjectOf(found.token);
     this.token = given || found.token;
     if (same) {

@@ -62,7 +62,7 @@ export class App extends Component {
           ${ready ? html`<${Panel} sale=${sale} /><${SoldLine} sale=${sale} />` : html`<${PanelToCome} />`}
         </section>
       </main>`}
-      <p class="unseen" role="alert" id="alerts">${state.alerted}</p>
+      <p class="unseen" aria-live="assertive" id="alerts">${state.alerted}</p>
       <p class="unseen" aria-live="polite" id="milestones">${state.spoken}</p>
       ${stampede && html`<${Stampede} close=${() => this.setState({ stampede: false })} />`}`;
   }

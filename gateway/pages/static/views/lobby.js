@@ -82,6 +82,7 @@ class Wish extends Component {
       <ol class="tries">${triesInWords(wish.want, venue).map((one) => html`<li>${titled(one)}</li>`)}</ol>
       <p class="quiet-text">${words("wish.filed_text")}</p>
       <button type="button" class="button quiet" onClick=${() => this.setState({ open: true })}>${words("wish.change")}</button>
+      <button type="button" class="link" aria-disabled=${filing} onClick=${() => room.file(null)}>${words("wish.withdraw")}</button>
     </section>`;
     return html`<form class="card" aria-label=${words("wish.title")} onSubmit=${file}>
       <h3>${words("wish.title")}</h3>

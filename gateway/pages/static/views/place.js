@@ -44,6 +44,7 @@ export class ResumeLink extends Component {
   render({ sale }, { open, copied }) {
     const { words, place } = sale.room;
     if (!place?.token) return null;
+    if (!sale.demo) return html`<p class="quiet-text">${words("resume.sign_in")}</p>`;
     if (!open) return html`<button type="button" class="link" onClick=${() => this.setState({ open: true }, () => this.field.current.focus())}>${words("resume")}</button>`;
     return html`<div class="where resume">
       <label for="room-link">${words("resume.label")}</label>

@@ -33,6 +33,7 @@ export default {
   "wish.text": "Say it now, and it is decided in the order of the draw as soon as the sale begins. You need not be quick, or even here.",
   "wish.file": "File my wish",
   "wish.change": "Change my wish",
+  "wish.withdraw": "Withdraw my wish",
   "wish.keep": "Keep it as it is",
   "wish.filing": "Filing…",
   "wish.filed": "Your wish is filed",
@@ -76,6 +77,7 @@ export default {
   "leave.stay": "Stay",
   "leave.asking": "Leaving…",
   "resume": "Go on with another device",
+  "resume.sign_in": "To go on with another device, sign in there as you did here: your place is yours there, too.",
   "resume.text": "Open this link there. Who has it has your place: give it to nobody.",
   "resume.label": "Link to your place",
   "resume.copy": "Copy the link",
@@ -121,7 +123,7 @@ export default {
   "plain.give_back": "Give back",
   "plain.asking": "Your request is in line. This page shows the answer.",
   "plain.nothing": "That could not be had: {outcome}. Try fewer, or again in a moment.",
+  "plain.again": "Choose again",
   "plain.bought": "They are yours.",
-  "plain.sign_in": "Come in from the shop’s page: this address alone does not say who you are.",
-  "plain.with_script": "To the page with the map"
+  "plain.sign_in": "Come in from the shop’s page: this address alone does not say who you are."
 };
