@@ -61,11 +61,16 @@ SELECT seed FROM room WHERE event_id = %(event)s AND lobby_ended_at IS NOT NULL 
 """
 
 
-PAGE: Final = f"""
+MANY: Final = """
+-- In each lane who was drawn stands before all who joined later.
+SELECT lane, count(*) FROM place WHERE event_id = %(event)s AND in_draw GROUP BY lane ORDER BY lane
+"""
+
+PAGE: Final = """
 -- Along the primary key, on from where the last page ended; rows of the line never change.
-SELECT line.lane, line.position, line.place_id FROM line JOIN place ON place.id = line.place_id
- WHERE line.event_id = %(event)s AND (line.lane, line.position) > (%(lane)s, %(position)s) AND place.in_draw
- ORDER BY line.lane, line.position LIMIT {EXPORT_ROWS}
+SELECT position, place_id FROM line
+ WHERE event_id = %(event)s AND lane = %(lane)s AND position > %(after)s AND position <= %(through)s
+ ORDER BY position
 """
 
 
@@ -191,14 +196,17 @@ def _pads(seed: bytes) -> tuple[bytes, bytes]:
 
 def export(conn: Conn, event_id: int) -> Iterator[Drawn]:
     """Every place of the draw, by lane and position, a bounded number in memory."""
-    lane, position = "", 0
-    while True:
-        with conn.transaction():
-            rows = conn.execute(PAGE, {"event": event_id, "lane": lane, "position": position}).fetchall()
-        for lane, position, place in rows:
-            yield Drawn(Lane(lane), position, place)
-        if len(rows) < EXPORT_ROWS:
-            return
+    for lane, many in _page(conn, MANY, {"event": event_id}):
+        for after in range(0, many, EXPORT_ROWS):
+            values = {"event": event_id, "lane": lane, "after": after}
+            values["through"] = min(many, after + EXPORT_ROWS)
+            for position, place in _page(conn, PAGE, values):
+                yield Drawn(Lane(lane), position, place)
+
+
+def _page(conn: Conn, statement: str, values: dict[str, Any]) -> list[Any]:
+    with conn.transaction():
+        return conn.execute(statement, values).fetchall()
 
 
 def _one(conn: Conn, statement: str, values: dict[str, Any]) -> Any:

@@ -214,8 +214,8 @@ DRAWING = [
     draw(
         Kind.BOUND,
         "who reads a draw slowly keeps no transaction open",
-        "        with conn.transaction():\n            rows = conn.execute(PAGE,",
-        "        if True:\n            rows = conn.execute(PAGE,",
+        "    with conn.transaction():\n        return conn.execute(statement, values).fetchall()",
+        "    return conn.execute(statement, values).fetchall()",
         f"{DRAW}::test_between_two_pages_nothing_is_open",
     ),
 ]
