@@ -207,8 +207,8 @@ DRAWING = [
     draw(
         Kind.SNAPSHOT,
         "only who joined before the sale began is drawn",
-        "FROM place WHERE event_id = %(event)s AND in_draw) AS ranked",
-        "FROM place WHERE event_id = %(event)s) AS ranked",
+        "AND lane = %(lane)s AND in_draw) AS ranked",
+        "AND lane = %(lane)s) AS ranked",
         f"{DRAW}::test_who_joins_while_it_is_drawn_stands_behind_all_who_are",
     ),
     draw(
