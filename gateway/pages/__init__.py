@@ -151,7 +151,7 @@ async def draw_page(request: Request, event: EventInPath, place: str = "") -> HT
     except Unavailable:
         status = 503
     html = _draw_page.substitute(
-        title=f"The draw · {escape(name)}", name=escape(name), static=f"/static/{_version}", content=content
+        title=f"The draw · {escape(name)}", name=escape(name), static=f"/static/{VERSION}", content=content
     )
     return HTMLResponse(html, status, {"Cache-Control": "no-cache", **_WITH_FORM})
 

@@ -166,7 +166,13 @@ class _Visit:
             self.asked = ""
         elif act == "join":
             answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            acting.ask_to_join(self.room, self.buyer, JoinBody(), lambda _, error: _answer(answer, error))
+            acting.ask_to_join(
+                self.runtime.tokens,
+                self.event,
+                self.buyer,
+                JoinBody(),
+                lambda _, error: _answer(answer, error),
+            )
             await asyncio.wait_for(answer, ANSWER_SECONDS_MAX)
         elif act == "begin":
             await acting.begin(self.event, self.runtime.pool, self.buyer)

@@ -207,15 +207,15 @@ DRAWING = [
     draw(
         Kind.SNAPSHOT,
         "only who joined before the sale began is drawn",
-        "FROM place WHERE event_id = %(event)s AND in_draw) AS ranked",
-        "FROM place WHERE event_id = %(event)s) AS ranked",
+        "AND lane = %(lane)s AND in_draw) AS ranked",
+        "AND lane = %(lane)s) AS ranked",
         f"{DRAW}::test_who_joins_while_it_is_drawn_stands_behind_all_who_are",
     ),
     draw(
         Kind.BOUND,
         "who reads a draw slowly keeps no transaction open",
-        "        with conn.transaction():\n            rows = conn.execute(PAGE,",
-        "        if True:\n            rows = conn.execute(PAGE,",
+        "    with conn.transaction():\n        return conn.execute(statement, values).fetchall()",
+        "    return conn.execute(statement, values).fetchall()",
         f"{DRAW}::test_between_two_pages_nothing_is_open",
     ),
 ]

@@ -111,16 +111,21 @@ def test_the_list_is_told_whole_in_pages_without_those_who_came_later(line, monk
     expected = [(Lane.ORDINARY, n) for n in range(1, 31)] + [(Lane.PRIORITY, n) for n in range(1, 8)]
     for rows in (1, 3, 30, 37, 1_000):
         monkeypatch.setattr(draw, "EXPORT_ROWS", rows)
-        monkeypatch.setattr(draw, "PAGE", draw.PAGE.rsplit("LIMIT", 1)[0] + f"LIMIT {rows}")
         told = list(draw.export(line.conn, line.event))
         assert [(one.lane, one.position) for one in told] == expected
         assert draw.moved(bytes(line.room("seed")), told) == []
 
 
+def test_before_it_is_drawn_there_is_nothing_to_tell(line):
+    assert list(draw.export(line.conn, line.event)) == []
+    line.open()
+    line.join("late")
+    assert list(draw.export(line.conn, line.event)) == []
+
+
 def test_between_two_pages_nothing_is_open(line, monkeypatch, database_url):
     line.drawn()
     monkeypatch.setattr(draw, "EXPORT_ROWS", 10)
-    monkeypatch.setattr(draw, "PAGE", draw.PAGE.rsplit("LIMIT", 1)[0] + "LIMIT 10")
     with psycopg.connect(database_url) as reader:
         pages = draw.export(reader, line.event)
         for _ in range(15):

@@ -77,7 +77,7 @@ STATEMENTS = pytest.mark.parametrize(
         (entering.BEGIN, {"place_live", "room_pkey"}),
         (entering.LEAVE, {"place_live"}),
         (entering.CHANGED, {"place_changed", "line_place"}),
-        (draw.PAGE, {"line_pkey", "place_pkey"}),
+        (draw.PAGE, {"line_pkey"}),
         (joining.READ, {"line_place"}),
     ],
     ids=lambda value: value.strip().splitlines()[-1][:40] if isinstance(value, str) else "",
