@@ -146,12 +146,14 @@ class Steps:
         """Do what the room needs now; the seconds after which to do so again."""
         began = self._monotonic()
         standing = self._read()
-        if not standing.lobby_ended or standing.state is EventState.CLOSED:
+        if not standing.lobby_ended:
             return STEP_SECONDS
         if not standing.drawn:
             return 0.0 if self._draw() else STEP_SECONDS
         if standing.ballot and not standing.ballot_ended:
             return self._decide_ballot()
+        if standing.state is EventState.CLOSED:
+            return STEP_SECONDS
         more = self._admit(standing)
         took = self._monotonic() - began
         return max(0.0 if more else STEP_SECONDS - took, min(REST_SECONDS_MAX, REST * took))
@@ -196,7 +198,7 @@ class Steps:
     def _decide(self, was: Standing) -> bool:
         conn, event_id = self._conn, self._event_id
         orders = admitting.orders(conn, event_id, was.told)
-        ended = admitting.due(conn, event_id)
+        ended = admitting.due(conn, event_id, was.run_by)
         back = admitting.returners(conn, event_id, STEP_MAX)
         no_shows = sum(one.unbegun and one.state is PlaceState.EXPIRED for one in ended)
         decision = decide(self._seen(was, len(ended), no_shows, len(back)))

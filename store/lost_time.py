@@ -84,8 +84,8 @@ UPDATE room SET version = version + 1 WHERE event_id = %(event)s RETURNING versi
 """
 EXTEND_PLACES: Final = """
 -- As with holds: of who is inside, what ran then.
-UPDATE place SET version = %(version)s, begin_by = begin_by + %(lost)s * interval '1 microsecond',
-       until = until + %(lost)s * interval '1 microsecond'
+UPDATE place SET begin_by = begin_by + %(lost)s * interval '1 microsecond',
+       until = until + %(lost)s * interval '1 microsecond', version = %(version)s
  WHERE event_id = %(event)s AND state = 'admitted'
    AND coalesce(until, begin_by) > to_timestamp(%(since)s / 1000000.0)
 """

@@ -39,7 +39,8 @@ READ: Final = f"""
 SELECT version, event.state, admission, pace, shopping_max, room.ballot, lobby_ended_at IS NOT NULL,
        drawn_at IS NOT NULL, ballot_ended_at IS NOT NULL, serving, serving_priority, next_position,
        next_priority, admitted, credit, factor, rate, reason, told, event_cursor.arrival,
-       {_US.format("clock.now")}, {_US.format("greatest(decided_at, drawn_at, ballot_ended_at)")}
+       {_US.format("clock.now")}, {_US.format("greatest(decided_at, drawn_at, ballot_ended_at)")},
+       {_US.format(RUN_BY)}
   FROM room JOIN event ON event.id = event_id JOIN event_cursor USING (event_id),
        (SELECT clock_timestamp() AS now) AS clock
  WHERE event_id = %(event)s
@@ -47,7 +48,8 @@ SELECT version, event.state, admission, pace, shopping_max, room.ballot, lobby_e
 
 INSIDE: Final = """
 -- Counted no further than it matters.
-SELECT count(*) FROM (SELECT FROM place WHERE event_id = %(event)s AND state = 'admitted' LIMIT %(most)s) AS t
+SELECT count(*)
+  FROM (SELECT FROM place WHERE event_id + 0 = %(event)s AND state = 'admitted' LIMIT %(most)s) AS counted
 """
 
 RETURNERS: Final = """
@@ -60,20 +62,19 @@ NEXT: Final = """
 -- A stretch of the line, however many of it have left.
 SELECT line.place_id, line.position FROM line JOIN place ON place.id = line.place_id
  WHERE line.event_id = %(event)s AND line.lane = %(lane)s
-   AND line.position > %(serving)s AND line.position <= %(through)s AND place.state = 'waiting'
+   AND line.position > %(serving)s AND line.position <= %(through)s AND place.state || '' = 'waiting'
  ORDER BY line.position LIMIT %(most)s
 """
 
 DUE_NOW: Final = f"""
--- By the time that the event's holds run out by: what a pause or an outage takes from a place comes back.
 -- Who holds seats, or may still pay, is inside until that is over.
 WITH busy AS MATERIALIZED (
   SELECT buyer FROM hold WHERE event_id = %(event)s AND state = 'active'
   UNION ALL
   SELECT buyer FROM payment WHERE event_id = %(event)s AND state IN ('created', 'failed'))
 SELECT place.id, CASE WHEN bought_at IS NOT NULL THEN 'finished' ELSE 'expired' END, begun_at IS NULL
-  FROM place JOIN event ON event.id = place.event_id
- WHERE place.event_id = %(event)s AND place.state = 'admitted' AND {DUE} <= {RUN_BY}
+  FROM place
+ WHERE event_id + 0 = %(event)s AND state = 'admitted' AND {DUE} <= to_timestamp(%(run_by)s / 1000000.0)
    AND NOT EXISTS (SELECT FROM busy WHERE busy.buyer = place.buyer)
  LIMIT {ENDS_MAX}
 """
@@ -81,8 +82,8 @@ SELECT place.id, CASE WHEN bought_at IS NOT NULL THEN 'finished' ELSE 'expired' 
 ANY_DUE: Final = f"""
 -- Whether it is worth asking who is busy.
 SELECT EXISTS (
-  SELECT FROM place JOIN event ON event.id = place.event_id
-   WHERE place.event_id = %(event)s AND place.state = 'admitted' AND {DUE} <= {RUN_BY})
+  SELECT FROM place
+   WHERE event_id + 0 = %(event)s AND state = 'admitted' AND {DUE} <= to_timestamp(%(run_by)s / 1000000.0))
 """
 
 ORDERS: Final = f"""
@@ -101,25 +102,28 @@ UPDATE room SET version = version + 1, serving = %(serving)s, serving_priority =
  WHERE event_id = %(event)s AND version = %(version)s AND admission = %(admission)s
 """
 
+# `state || ''`, in statements that find places by key: where statistics know of none who are inside yet, the
+# index of those would answer `state = 'admitted'`, and all who are inside would be read.
 END: Final = """
 -- Who began in this moment has begun.
 UPDATE place SET state = ended.state, ended_at = clock_timestamp(), version = %(version)s + 1
   FROM unnest(%(ids)s::uuid[], %(states)s::text[], %(unbegun)s::bool[]) AS ended (id, state, unbegun)
- WHERE place.id = ended.id AND place.state = 'admitted' AND (begun_at IS NULL) = unbegun
+ WHERE place.id = ended.id AND place.state || '' = 'admitted' AND (begun_at IS NULL) = unbegun
 """
 
 ADMIT: Final = """
 UPDATE place SET state = 'admitted', admitted_at = clock.now, version = %(version)s + 1,
        begin_by = clock.now + begin_seconds * interval '1 second'
   FROM room, (SELECT clock_timestamp() AS now) AS clock
- WHERE room.event_id = %(event)s AND place.id = ANY (%(ids)s::uuid[]) AND state = 'waiting'
+ WHERE room.event_id = %(event)s AND place.id = ANY (%(ids)s::uuid[]) AND state || '' = 'waiting'
 """
 
 BOUGHT: Final = """
 -- What was bought before a buyer was admitted (in the ballot, say) is no reason to end their place.
 UPDATE place SET bought_at = paid.at
   FROM unnest(%(buyers)s::text[], %(times)s::timestamptz[]) AS paid (buyer, at)
- WHERE event_id = %(event)s AND place.buyer = paid.buyer AND state = 'admitted' AND admitted_at < paid.at
+ WHERE event_id = %(event)s AND place.buyer = paid.buyer AND state IN ('waiting', 'admitted')
+   AND state || '' = 'admitted' AND admitted_at < paid.at
 """
 
 
@@ -150,6 +154,9 @@ class Standing(Struct, frozen=True):
     now: Micros
     decided_at: Micros | None
     """When the last decision was made, or admission could begin."""
+    run_by: Micros
+    """The time that the event's holds run out by, and places with them: what a pause or an outage takes from
+    them comes back."""
 
 
 class Ending(Struct, frozen=True):
@@ -203,11 +210,12 @@ def returners(conn: Conn, event_id: int, most: int) -> list[UUID]:
     return [place for (place,) in conn.execute(RETURNERS, {"event": event_id, "most": most})]
 
 
-def due(conn: Conn, event_id: int) -> list[Ending]:
+def due(conn: Conn, event_id: int, run_by: Micros) -> list[Ending]:
     """Places that end now, at most `ENDS_MAX`."""
-    if not _one(conn, ANY_DUE, {"event": event_id}):
+    values = {"event": event_id, "run_by": run_by}
+    if not _one(conn, ANY_DUE, values):
         return []
-    rows = conn.execute(DUE_NOW, {"event": event_id}).fetchall()
+    rows = conn.execute(DUE_NOW, values).fetchall()
     return [Ending(place, PlaceState(state), unbegun) for place, state, unbegun in rows]
 
 

@@ -14,12 +14,13 @@ from store.holds import Conn, in_transaction
 from store.room.joining import COLUMNS, place_of, read
 from store.room.words import Place, PlaceState
 
+# `state || ''` as in `store.room.admitting`
 BEGIN: Final = """
 -- Locks the place: of this and its end in the same moment, one finds what the other made of it.
 UPDATE place SET begun_at = clock.now, until = clock.now + shopping_seconds * interval '1 second'
   FROM room, (SELECT clock_timestamp() AS now) AS clock
  WHERE room.event_id = %(event)s AND place.event_id = %(event)s AND buyer = %(buyer)s
-   AND state = 'admitted' AND begun_at IS NULL
+   AND state IN ('waiting', 'admitted') AND state || '' = 'admitted' AND begun_at IS NULL
 """
 
 LEAVE: Final = """

@@ -130,8 +130,8 @@ def end_lobby(conn: Conn, event_id: int) -> None:
     """In the transaction that begins the sale: no join is drawn and no wish decided that is not there by
     now."""
     values = {"event": event_id}
-    conn.execute(WAIT_FOR_WISHES, values)
     if conn.execute(LOCK_ROOM, values).fetchone() is not None:  # counted after the lock was waited for
+        conn.execute(WAIT_FOR_WISHES, values)
         conn.execute(END_LOBBY, values)
 
 

@@ -111,6 +111,9 @@ place = Table(
     ),
     CheckConstraint("(begun_at IS NULL) = (until IS NULL)", name="place_begun_until"),
     CheckConstraint(f"({one_of('state', *LIVE)}) = (ended_at IS NULL)", name="place_ended"),
+    Index(  # an expression, so that no plan takes the index of all live places for a way to find these
+        "place_inside", text("(event_id + 0)"), text(DUE), postgresql_where=text("state = 'admitted'")
+    ),
     comment="who waits before the door, and who is inside",
     postgresql_with={"fillfactor": "80"},
 )
@@ -122,7 +125,6 @@ Index(
     postgresql_where=text(one_of("state", *LIVE)),
 )
 Index("place_buyer", place.c.event_id, place.c.buyer, postgresql_where=text("state = 'expired'"))
-Index("place_inside", place.c.event_id, text(DUE), postgresql_where=text("state = 'admitted'"))
 Index(
     "place_returned",
     place.c.event_id,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -111,6 +113,16 @@ def pretended(monkeypatch):
     return made
 
 
+def run_out(pretended: Pretended, step: Callable[[], float | None]) -> None:
+    """Until the ballot is over, as it should be."""
+    for _ in range(STEPS_MAX):
+        if step() is None:
+            break
+        pretended.read(4)
+        pretended.commit()
+    assert pretended.ledger == order_of(pretended)
+
+
 def test_no_more_is_appended_than_may_be_ahead_of_the_cursor(pretended):
     step = pretended.keeper()
     for _ in range(3):
@@ -129,10 +141,7 @@ def test_what_a_dead_owner_appended_is_not_decided_twice_nor_out_of_order(preten
     step = pretended.keeper()
     step()
     assert len(pretended.stream) == 9 + 12, "the first undecided of all and what follows, again"
-    while step() is not None:
-        pretended.read(7)
-        pretended.commit()
-    assert pretended.ledger == order_of(pretended)
+    run_out(pretended, step)
 
 
 def test_what_was_lost_at_the_end_is_noticed_without_a_new_arrival(pretended):
@@ -144,10 +153,7 @@ def test_what_was_lost_at_the_end_is_noticed_without_a_new_arrival(pretended):
         pretended.commit()
     step()
     pretended.wipe()
-    while step() is not None:
-        pretended.read(4)
-        pretended.commit()
-    assert pretended.ledger == order_of(pretended)
+    run_out(pretended, step)
 
 
 def test_an_event_without_a_ballot_or_with_one_that_is_over_owes_nothing(pretended):

@@ -106,6 +106,27 @@ def test_a_ballot_comes_between_the_draw_and_the_first_who_is_admitted(kept, con
     assert line.called() == ["ann"]
 
 
+def test_the_ballot_of_an_event_that_is_closed_goes_on(kept):
+    """Whom it had not reached is told that it is closed. Nobody is admitted then."""
+    asked = []
+
+    def ballot(own):
+        asked.append(own)
+        return 0.02
+
+    line = kept(shopping_max=5, ballot=True)
+    line.keeper = line.steps(ballot)
+    line.join("ann")
+    line.open()
+    events.set_state(line.conn, line.slug, EventState.CLOSED)
+    line.step()
+    assert line.step() == 0.02
+    line.conn.execute("UPDATE room SET ballot_ended_at = clock_timestamp()")
+    line.step()
+    assert len(asked) == 1
+    assert line.called() == []
+
+
 # --- admitting ---
 
 

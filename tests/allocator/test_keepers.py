@@ -50,6 +50,25 @@ def test_of_two_who_decided_by_the_same_version_one_changes_something(kept):
     assert line.room("version", "serving", "admitted") == (standing.version + 1, 1, 1)
 
 
+def test_who_was_overtaken_reads_again_and_goes_on(kept, monkeypatch):
+    line = kept(policy="fifo", shopping_max=2)
+    line.join("ann", "bob")
+    line.drawn()
+    overtaken = [True]
+    due = admitting.due
+
+    def overtake(own: Any, event_id: int, run_by: Any) -> Any:
+        if overtaken.pop() if overtaken else False:
+            line.steps().step()
+            line.leave("ann")
+        return due(own, event_id, run_by)
+
+    monkeypatch.setattr(admitting, "due", overtake)
+    line.join("eve")
+    line.step()
+    assert line.states() == {"ann": "left", "bob": "admitted", "eve": "admitted"}
+
+
 @pytest.mark.parametrize("what", ["called", "returners", "ended"])
 def test_where_one_place_is_not_as_it_was_read_nothing_is_changed(kept, what):
     line = kept(policy="fifo", shopping_max=2)

@@ -196,9 +196,10 @@ SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wai
 """
 
 
-def until_waiting(lobby: Lobby) -> None:
+def until_waiting(lobby: Lobby, who: threading.Thread) -> None:
     pause = threading.Event()
     while not lobby.one(WAITING):
+        assert who.is_alive(), "it waited for nobody"
         pause.wait(0.005)
 
 
@@ -215,7 +216,7 @@ def test_the_end_of_the_lobby_waits_for_a_wish_that_is_being_filed(lobby):
         async with connection.transaction():
             await ballot.file(connection, lobby.event, "ann", PAIR)
             opened.start()
-            until_waiting(lobby)
+            until_waiting(lobby, opened)
 
     lobby.run(file)
     opened.join()
@@ -237,7 +238,7 @@ def test_a_wish_that_waits_for_the_end_of_the_lobby_is_refused(lobby):
     with psycopg.connect(lobby.url) as opening, opening.transaction():
         events.set_state(opening, SLUG, EventState.OPEN)
         late.start()
-        until_waiting(lobby)
+        until_waiting(lobby, late)
     late.join()
     assert refused == ["ballot_closed"]
     assert lobby.one("SELECT count(*) FROM ballot_wish") == 0

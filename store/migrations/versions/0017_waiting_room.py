@@ -109,7 +109,7 @@ def upgrade() -> None:
     op.create_index(
         "place_inside",
         "place",
-        ["event_id", sa.text("COALESCE(bought_at, until, begin_by)")],
+        [sa.text("(event_id + 0)"), sa.text("COALESCE(bought_at, until, begin_by)")],
         unique=False,
         postgresql_where=sa.text("state = 'admitted'"),
     )

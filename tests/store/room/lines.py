@@ -108,8 +108,9 @@ class Line:
         )
 
     def holds_end(self, state: str = "released") -> None:
-        """All holds end."""
-        self.conn.execute("UPDATE hold SET state = %s WHERE event_id = %s", (state, self.event))
+        """All holds that run end."""
+        text = "UPDATE hold SET state = %s WHERE event_id = %s AND state = 'active'"
+        self.conn.execute(text, (state, self.event))
 
     def buys(self, buyer: str, kind: str = "buyer") -> None:
         """The outbox says that this buyer bought something."""
