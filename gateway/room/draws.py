@@ -7,6 +7,7 @@ whoever stands between. Until then the row is read at most once a second, howeve
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import Annotated, Any, Final
 from uuid import UUID
@@ -27,6 +28,8 @@ from store.room import listing
 from store.room.listing import START, DrawNow, Piece
 from store.room.published import Head, Stands, head_lines
 from store.room.words import Lane, RoomPolicy
+
+log = logging.getLogger("onsale.gateway")
 
 KEPT_MAX: Final = 1_000
 FRESH_SECONDS: Final = 1.0
@@ -153,6 +156,8 @@ class PlacesResponse(Response):
             while not gone.done() and (piece := await self._draws.piece(self._event_id, piece or START)):
                 await _send(send, piece.text)
             await send({"type": "http.response.body", "body": b""})
+        except (Unavailable, TimeoutError) as error:  # it ends without its end, so nobody takes it for whole
+            log.warning("a list of the draw of %s was broken off: %r", self._head.event, error)
         finally:
             gone.cancel()
             self._draws.end_download()

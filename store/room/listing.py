@@ -1,7 +1,7 @@
 """A draw as gateways tell it: what is promised and what came of it, its list piece by piece, one place of it.
 
-A piece is a page of the draw (`store.room.draw.PAGE`), and comes as the text it is told as: a million places
-cost a gateway no more memory than one piece, half a megabyte, and no connection waits for a slow reader.
+A piece is a short statement, and comes as the text it is told as: a million places cost a gateway no more
+memory than one piece, and no connection waits for a slow reader.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from uuid import UUID
 from msgspec import Struct
 
 from store.holds import Conn
-from store.room.draw import PAGE
 from store.room.published import Head, Stands
 from store.room.words import Lane, RoomPolicy
 from store.words import Micros
@@ -24,11 +23,17 @@ SELECT policy, seed_sha256, CASE WHEN drawn_at IS NOT NULL THEN seed END,
   FROM room WHERE event_id = %(event)s
 """
 
+PIECE_ROWS: Final = 10_000
+"""Half a megabyte."""
+
 PIECE: Final = f"""
-SELECT string_agg(format(E'%%s,%%s,%%s\\n', lane, position, place_id), '' ORDER BY lane, position),
-       (array_agg(lane ORDER BY lane DESC, position DESC))[1],
-       (array_agg(position ORDER BY lane DESC, position DESC))[1]
-  FROM ({PAGE}) AS rows
+-- Along the primary key, from one position to another: a piece costs what it has, also while statistics know
+-- nothing of a line that was drawn just now. Rows of the line never change, and positions have no gaps.
+SELECT string_agg(format(E'%%s,%%s,%%s\\n', line.lane, position, place_id), '' ORDER BY position),
+       max(position)
+  FROM line JOIN place ON place.id = line.place_id
+ WHERE line.event_id = %(event)s AND line.lane = %(lane)s AND place.in_draw
+   AND position > %(after)s::bigint AND position <= %(after)s::bigint + {PIECE_ROWS}
 """
 
 FIND: Final = """
@@ -59,11 +64,11 @@ class Piece(NamedTuple):
     """Some lines of the list, and where the last of them stands."""
 
     text: str
-    lane: str
+    lane: Lane
     position: int
 
 
-START: Final = Piece("", "", 0)
+START: Final = Piece("", min(Lane), 0)
 """Before the first line."""
 
 
@@ -74,11 +79,16 @@ async def now(connection: Conn, event_id: int) -> DrawNow | None:
 
 
 async def piece(connection: Conn, event_id: int, after: Piece) -> Piece | None:
-    """The lines after that piece, `EXPORT_ROWS` at most; None: there are no more."""
-    values = {"event": event_id, "lane": after.lane, "position": after.position}
-    row = await _row(connection, PIECE, values)
-    assert row is not None, "an aggregate has a row"
-    return None if row[0] is None else Piece(*row)
+    """The lines after that piece, `PIECE_ROWS` at most; None: there are no more."""
+    position = after.position
+    for lane in [lane for lane in sorted(Lane) if lane >= after.lane]:
+        values = {"event": event_id, "lane": lane.value, "after": position}
+        row = await _row(connection, PIECE, values)
+        assert row is not None, "an aggregate has a row"
+        if row[0] is not None:
+            return Piece(row[0], lane, row[1])
+        position = 0
+    return None
 
 
 async def find(connection: Conn, event_id: int, place: UUID) -> Stands | None:

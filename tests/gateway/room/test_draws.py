@@ -11,15 +11,18 @@ import pytest
 
 from gateway.room import draws
 from store import events
+from store.errors import Unavailable
+from store.lookups import PLAN_BY_KEY
 from store.room import draw, listing
 from store.room.published import check
 from store.room.words import RoomPolicy
 from store.words import EventState
-from tests.gateway.rig import EVENT, gateway, scenario, until
+from tests.gateway.rig import EVENT, WITHIN, gateway, scenario, until
 from tests.store.room.rooming import begin_sale, make_room
 
 DRAW = f"/v1/events/{EVENT}/draw"
 PAGE = f"/e/{EVENT}/draw"
+PIECES_MAX = 20
 
 
 @pytest.fixture
@@ -87,7 +90,7 @@ async def test_what_was_read_a_second_ago_is_read_again_and_what_is_drawn_no_mor
 
 @scenario
 async def test_the_list_comes_in_pieces_and_stands(conn, engine_urls, monkeypatch):
-    monkeypatch.setattr(listing, "PIECE", listing.PIECE.replace("LIMIT 10000", "LIMIT 7"))
+    monkeypatch.setattr(listing, "PIECE", listing.PIECE.replace("+ 10000", "+ 7"))
     drawn(conn, *[f"b{number}" for number in range(40)], *[f"vip{number}" for number in range(9)])
     conn.execute("INSERT INTO place (event_id, buyer, in_draw) VALUES (1, 'late', false)")
     conn.execute("INSERT INTO line SELECT 1, 'ordinary', 41, id FROM place WHERE buyer = 'late'")
@@ -168,7 +171,7 @@ async def test_so_many_download_at_a_time_and_the_next_is_told_to_come_back(conn
 
 @scenario
 async def test_who_leaves_in_the_middle_is_read_nothing_more_for(conn, engine_urls, monkeypatch):
-    monkeypatch.setattr(listing, "PIECE", listing.PIECE.replace("LIMIT 10000", "LIMIT 1"))
+    monkeypatch.setattr(listing, "PIECE", listing.PIECE.replace("+ 10000", "+ 1"))
     drawn(conn, *[f"b{number}" for number in range(30)])
     asked, left = asyncio.Event(), asyncio.Event()
     pieces = []
@@ -192,6 +195,62 @@ async def test_who_leaves_in_the_middle_is_read_nothing_more_for(conn, engine_ur
         left.set()
         await until(lambda: not kept._downloads)
     assert len(pieces) == 1
+
+
+@scenario
+async def test_a_list_that_is_broken_off_is_not_taken_for_whole(conn, engine_urls, monkeypatch):
+    monkeypatch.setattr(listing, "PIECE", listing.PIECE.replace("+ 10000", "+ 3"))
+    drawn(conn, *[f"b{number}" for number in range(30)])
+    piece = draws.Draws.piece
+
+    async def breaks(self, event_id, after):
+        if after.position > 3:
+            raise Unavailable
+        return await piece(self, event_id, after)
+
+    monkeypatch.setattr(draws.Draws, "piece", breaks)
+    async with gateway(engine_urls) as served:
+        reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        writer.write(f"GET {DRAW}/places.csv HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        told = await asyncio.wait_for(reader.read(), WITHIN)
+        writer.close()
+        await writer.wait_closed()
+        assert places(conn)[3].encode() in told
+        assert not told.endswith(b"0\r\n\r\n"), "which ends what is sent in chunks"
+        assert served.app.api.state.draws._downloads == 0
+
+
+@scenario
+async def test_who_does_not_read_gets_no_more_and_makes_room(conn, engine_urls, monkeypatch):
+    monkeypatch.setattr(draws, "SEND_SECONDS_MAX", 0.05)
+    drawn(conn, "ann")
+    sent = []
+
+    async def endless(self, event_id, after):
+        sent.append(after)
+        return None if len(sent) == PIECES_MAX else after._replace(text="x" * 16_000_000)
+
+    monkeypatch.setattr(draws.Draws, "piece", endless)
+    async with gateway(engine_urls) as served:
+        _, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        writer.write(f"GET {DRAW}/places.csv HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        await until(lambda: sent)
+        await until(lambda: not served.app.api.state.draws._downloads)
+        writer.close()
+    assert len(sent) < PIECES_MAX
+
+
+def test_a_piece_costs_what_it_has_also_of_a_line_that_statistics_do_not_know(conn):
+    statement = listing.PIECE
+    drawn(conn, *[f"b{number}" for number in range(50)])
+    conn.execute(PLAN_BY_KEY)
+    for name, number in (("event", "$1"), ("lane", "$2"), ("after", "$3")):
+        statement = statement.replace(f"%({name})s", number)
+    conn.execute(f"PREPARE asking (int, text, bigint) AS {statement.replace('%%', '%')}")
+    plan = [line.strip() for (line,) in conn.execute("EXPLAIN EXECUTE asking (1, 'ordinary', 5)").fetchall()]
+    [along] = [line for line in plan if line.startswith("Index Cond") and "event_id" in line]
+    assert along.count('"position"') == 2, plan
+    assert "lane = $2" in along
 
 
 @scenario

@@ -64,6 +64,13 @@ OPERATORS: list[Mutant] = [
         "        _ = audit.write\n",
         f"{ROOMS}::test_each_change_leaves_who_and_why_and_the_next_version",
     ),
+    operating(
+        Kind.BOUND,
+        "a room's look is small and plain",
+        "    check(look)\n",
+        "    _ = check\n",
+        f"{ROOMS}::test_a_look_is_small_and_plain",
+    ),
     rooms(
         Kind.CONDITION,
         "what buyers joined for stays",
@@ -234,6 +241,27 @@ DRAWS: list[Mutant] = [
         "        if self._downloads >= DOWNLOADS_MAX:\n",
         "        if self._downloads > DOWNLOADS_MAX:\n",
         f"{PUBLIC}::test_so_many_download_at_a_time_and_the_next_is_told_to_come_back",
+    ),
+    listing(
+        Kind.BOUND,
+        "a piece of a list costs no more than what it has",
+        " AND position <= %(after)s::bigint + {PIECE_ROWS}\n",
+        "\n",
+        f"{PUBLIC}::test_a_piece_costs_what_it_has_also_of_a_line_that_statistics_do_not_know",
+    ),
+    draws(
+        Kind.BOUND,
+        "a reader of a list who does not read makes room for another",
+        "    async with asyncio.timeout(SEND_SECONDS_MAX):\n",
+        "    async with asyncio.timeout(None):\n",
+        f"{PUBLIC}::test_who_does_not_read_gets_no_more_and_makes_room",
+    ),
+    draws(
+        Kind.CHECKER,
+        "a list that is broken off is not taken for whole",
+        '            log.warning("a list of the draw of %s was broken off: %r", self._head.event, error)\n',
+        '            await send({"type": "http.response.body", "body": b""})\n            _ = error, log\n',
+        f"{PUBLIC}::test_a_list_that_is_broken_off_is_not_taken_for_whole",
     ),
     draws(
         Kind.BOUND,
