@@ -1,4 +1,4 @@
-"""What a gateway knows of places: read when there is a reason, told to their buyers; who may ask for seats."""
+"""What a gateway knows of places: read when there is a reason, told to their buyers; who may ask."""
 
 from __future__ import annotations
 
@@ -106,6 +106,7 @@ async def test_a_place_that_ends_is_told_without_the_line_going_on(engine_urls, 
         call(conn, opened, 1)
         async with served.socket() as ann:
             assert (await ann.receive("place", but=NOT_PLACES))["state"] == "admitted"
+            await room_at(served).look()
             conn.execute("UPDATE place SET state = 'finished', ended_at = now()")
             assert (await ann.receive("place", but=NOT_PLACES))["state"] == "finished"
 
