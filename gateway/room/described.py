@@ -32,6 +32,6 @@ CALLS: dict[tuple[str, str], Call] = {
     ("post", f"{_ROOM}/leave"): Call({200: ("The place that was given up.", ShownPlace)}, _MINE, "buyer"),
     ("get", f"{_ROOM}/wish"): Call({200: ("What is filed.", Wished)}, _MINE, "buyer"),
     ("put", f"{_ROOM}/wish"): Call({200: ("What is filed now.", Wished)}, (*_MINE, 409, 413), "buyer"),
-    ("get", f"{_ROOM}/stream"): Call({200: ("Server-sent events.", None)}, _MINE),
+    ("get", f"{_ROOM}/stream"): Call({200: ("Server-sent events.", None)}, _MINE, "buyer"),
     ("post", f"{_ROOM}/resume"): Call({200: ("Who the buyer is.", Resumed)}, (*_MINE, 413), "buyer"),
 }

@@ -113,7 +113,7 @@ class Places:
         return self._connected.values()
 
     def enter(self, buyer: str, client: Listens) -> Known:
-        """A socket or stream of this buyer (empty: of nobody in particular). Its place is told soon."""
+        """A socket or stream of this buyer; the place is told soon."""
         known = self._known.get(buyer)
         if known is None:
             known = self._known[buyer] = Known(buyer)
@@ -123,9 +123,8 @@ class Places:
         self._connected[buyer] = known
         if known.place is not None:
             self._stand(known, known.place)
-        if buyer:
-            before = known.place
-            self.ask(buyer, lambda found, error: self._found_for(client, before, found, error))
+        before = known.place
+        self.ask(buyer, lambda found, error: self._found_for(client, before, found, error))
         return known
 
     def _found_for(

@@ -6,7 +6,6 @@ here so that the published schema is whole.
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
@@ -125,12 +124,13 @@ async def stream(
     request: Request,
     event: Slug,
     authorization: Authorization = "",
-    access_token: Annotated[str, Query(max_length=TOKEN_LENGTH_MAX)] = "",
+    access_token: Annotated[str, Query(max_length=TOKEN_LENGTH_MAX, include_in_schema=False)] = "",
 ) -> Response:
-    """Server-sent events: `room` with the status document, and with a token `place` with the place."""
+    """Server-sent events: `room` with the status document, `place` with the buyer's place. The token may come
+    as `?access_token=` too, for a browser's EventSource sends no headers."""
     runtime = _runtime(request)
     header = authorization or (access_token and f"Bearer {access_token}")
-    buyer, expires_at = await authenticate(runtime, header) if header else ("", math.inf)
+    buyer, expires_at = await authenticate(runtime, header)
     room = room_of(await runtime.events.get(event))
     runtime.streams.must_have_room()
     told = runtime.streams.read(room, buyer, expires_at)

@@ -68,7 +68,7 @@ class Streams:
             raise Busy("too_many_streams", "Too many streams are open. Use the socket, or GET …/room.")
 
     async def read(self, room: WaitingRoom, buyer: str, expires_at: float) -> AsyncIterator[bytes]:
-        """What this buyer (empty: nobody in particular) is told, until the token runs out."""
+        """What this buyer is told, until the token runs out."""
         stream = Stream()
         self.open += 1
         room.enter(buyer, stream)

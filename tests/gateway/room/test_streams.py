@@ -51,7 +51,8 @@ class Reader:
 
 
 @contextlib.asynccontextmanager
-async def stream(served: Any, query: str = "", **headers: str) -> AsyncIterator[Reader]:
+async def stream(served: Any, query: str | None = None, **headers: str) -> AsyncIterator[Reader]:
+    query = f"?access_token={token()}" if query is None else query
     reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
     lines = [f"GET {ROOM}/stream{query} HTTP/1.1", "Host: x", *(f"{k}: {v}" for k, v in headers.items())]
     writer.write("\r\n".join([*lines, "", ""]).encode())
@@ -67,7 +68,7 @@ async def stream(served: Any, query: str = "", **headers: str) -> AsyncIterator[
 @pytest.mark.parametrize("how", ["query", "header"])
 @scenario
 async def test_a_stream_tells_what_a_socket_is_told(engine_urls, event, conn, how):
-    query = f"?access_token={token()}" if how == "query" else ""
+    query = None if how == "query" else ""
     headers = {"Authorization": f"Bearer {token()}"} if how == "header" else {}
     async with gateway(engine_urls) as served, served.socket() as ann:
         async with stream(served, query, **headers) as events:
@@ -87,26 +88,14 @@ async def test_a_stream_tells_what_a_socket_is_told(engine_urls, event, conn, ho
 
 
 @scenario
-async def test_without_a_token_one_hears_of_the_room_and_of_nobodys_place(engine_urls, event, conn):
-    async with gateway(engine_urls) as served, stream(served) as events:
-        assert (await events.event())[0] == "room"
-        await join(served)
-        conn.execute("UPDATE room SET message = 'Soon.', message_at = now()")
-        room_at(served).poke()
-        kind, told = await events.event()
-        while not (kind == "room" and told["message"]):
-            assert kind == "room"
-            kind, told = await events.event()
-
-
-@scenario
-async def test_who_shows_a_bad_token_gets_no_stream_and_at_the_bound_nobody_does(engine_urls, event):
+async def test_without_a_good_token_there_is_no_stream_and_at_the_bound_there_is_none(engine_urls, event):
     async with gateway(engine_urls, bounds={"streams_max": 1}) as served:
         answer = await served.http("GET", f"{ROOM}/stream?access_token=nonsense")
         assert (answer.status, answer.json()["code"]) == (401, "token_not_valid")
+        assert (await served.http("GET", f"{ROOM}/stream")).json()["code"] == "token_required"
         async with stream(served) as events:
             await events.event()
-            answer = await served.http("GET", f"{ROOM}/stream")
+            answer = await asked(served, "GET", "/stream")
             assert (answer.status, answer.json()["code"]) == (503, "too_many_streams")
 
 

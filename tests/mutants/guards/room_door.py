@@ -218,7 +218,7 @@ MUTANTS: list[Mutant] = [
         "streams have a bound",
         "        if self.open >= self._streams_max:\n",
         "        if self.open < 0:\n",
-        f"{STREAMS}::test_who_shows_a_bad_token_gets_no_stream_and_at_the_bound_nobody_does",
+        f"{STREAMS}::test_without_a_good_token_there_is_no_stream_and_at_the_bound_there_is_none",
     ),
     streams(
         Kind.BOUND,

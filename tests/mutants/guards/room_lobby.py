@@ -18,7 +18,7 @@ MUTANTS: list[Mutant] = [
         "only the server's clock counts in the waiting room",
         "    return performance.now() + this.offset_ms;",
         "    return Date.now();",
-        f"{PAGE}::TestOtherClocks::test_only_the_servers_clock_counts",
+        f"{PAGE}::test_only_the_servers_clock_counts",
     ),
     roomline(
         Kind.BOUND,
