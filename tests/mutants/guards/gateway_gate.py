@@ -144,7 +144,7 @@ GATE = [
     posted(
         Kind.GATE,
         "without the ledger the gate is not believed",
-        "if self._gone and error is None and event",
+        "if self._gone and first and event",
         "if self._gone and event",
         f"{GATE_ASKED}::test_without_the_ledger_nobody_is_refused_at_the_gate",
     ),
