@@ -22,12 +22,8 @@ def _story(place: Place | None, told: Status) -> str:
             if before is None:
                 return "It is not your turn yet: the draw comes first. Keep your place, you will be called."
             return f"It is not your turn yet: {before} are before you. Keep your place, you will be called."
-        case PlaceState.ADMITTED if place.begun_at is None:
+        case PlaceState.ADMITTED | PlaceState.EXPIRED if place.begun_at is None:
             return "You were called and did not begin in time. Join again: you stand where you stood."
-        case PlaceState.ADMITTED:
-            return "Your time to choose is over. What you hold is still yours to buy."
-        case PlaceState.EXPIRED if place.begun_at is None:
-            return "You were called and did not begin in time. Join again: you stand where you stood."
-        case PlaceState.EXPIRED:
+        case PlaceState.ADMITTED | PlaceState.EXPIRED:
             return "Your time to choose is over. What you hold is still yours; to choose again, join again."
     return "You gave your place up, or are done. To choose again, join again."

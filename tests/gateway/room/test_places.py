@@ -295,7 +295,7 @@ async def test_over_http_whoever_is_unknown_costs_one_look_up(engine_urls, opene
     async with gateway(engine_urls) as here, gateway(engine_urls) as there, StandIn(engine_urls, opened):
         await in_line(here, "ann")
         call(conn, opened, 1)
-        head: Any = {"Prefer": "wait=10"} if wait else {}
+        head: dict[str, Any] = {"Prefer": "wait=10"} if wait else {}
         answer = await there.post({"seats": [SEATS[0]]}, **head)
         assert answer.status == (200 if wait else 202)
         room = room_at(there)
