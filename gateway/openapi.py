@@ -22,6 +22,7 @@ from gateway.holders import ChangedHold
 from gateway.idempotency_key import takes_key
 from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
+from gateway.room.protection_described import CALLS as ROOM_PROTECTION
 from gateway.tickets.described import CALLS as TICKETS
 from gateway.waiters import WaitingList
 from store.audit import Audit
@@ -222,7 +223,7 @@ class Stampede(Struct):
 _WHY = {
     400: "The request cannot be understood; `detail` says where.",
     401: "No token, or not a valid one.",
-    403: "Not from another site.",
+    403: "It is not yours to do now, or not from another site; see `code`.",
     404: "There is nothing of that name, or it is not yours.",
     405: "Not with this method; see `Allow`.",
     409: "The state of things does not allow it now; see `code`.",
@@ -407,6 +408,7 @@ CALLS: dict[tuple[str, str], Call] = {
         for word in ("open", "pause", "resume", "close")
     },
     **TICKETS,
+    **ROOM_PROTECTION,
 }
 
 
