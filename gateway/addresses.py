@@ -8,28 +8,32 @@ no proxies named the header is never read at all. uvicorn's own reading of it is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any, Final, NewType
+from typing import Final, NewType
 
 from gateway.environment import Network
 
 Address = NewType("Address", str)
 """As limits count it: one of IPv4, and of IPv6 the network of 64 bits that a household is given."""
 NOBODY_KNOWS: Final = Address("unknown")
+Headers = Sequence[tuple[bytes, bytes]]
 HOPS_MAX: Final = 10
 """Proxies in a row that are believed."""
 IPV6_PREFIX_BITS: Final = 64
 
 
-def address_of(scope: Mapping[str, Any], trusted: Sequence[Network]) -> Address:
-    """The address of who asks, of an ASGI scope."""
-    client = scope.get("client")
+Peer = tuple[str, int] | None
+"""Who connected, as ASGI has it in a scope's `client`."""
+
+
+def address_of(client: Peer, headers: Headers, trusted: Sequence[Network]) -> Address:
+    """The address of who asks."""
     peer = None if client is None else _read(client[0])
     if peer is None:
         return NOBODY_KNOWS
     if trusted and _is_in(peer, trusted):
-        peer = _behind(peer, scope["headers"], trusted)
+        peer = _behind(peer, headers, trusted)
     return counted(peer)
 
 
@@ -41,7 +45,7 @@ def counted(address: IPv4Address | IPv6Address) -> Address:
 
 
 def _behind(
-    peer: IPv4Address | IPv6Address, headers: Iterable[tuple[bytes, bytes]], trusted: Sequence[Network]
+    peer: IPv4Address | IPv6Address, headers: Headers, trusted: Sequence[Network]
 ) -> IPv4Address | IPv6Address:
     written = b",".join([value for name, value in headers if name == b"x-forwarded-for"])
     for hop in reversed(written.decode("latin-1").rsplit(",", HOPS_MAX)[-HOPS_MAX:]):

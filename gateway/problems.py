@@ -6,7 +6,7 @@ OnsaleError (store.errors)
 │   ├── NotFound        404
 │   ├── Conflicted      409
 │   ├── Unauthorized    401   no token, or not a valid one
-│   ├── Forbidden       403   it is not theirs to do now
+│   ├── Forbidden       403   not now, whoever asks
 │   ├── TooLarge        413
 │   ├── KeyReused       422   the key is known with other content
 │   └── TooMany         429   the caller's own bound
@@ -30,7 +30,7 @@ class Unauthorized(Refused):
 
 
 class Forbidden(Refused):
-    """Who asks may not do this now."""
+    """It is not the caller's turn."""
 
 
 class TooLarge(Refused):

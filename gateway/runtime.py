@@ -17,6 +17,7 @@ from gateway.loading import Events
 from gateway.metrics import Metrics
 from gateway.payments.desk import Desk
 from gateway.room.guard import Guard
+from gateway.room.streams import Streams
 from gateway.settings import Settings
 from notifier.hub import Hub
 from store import lookups
@@ -43,9 +44,10 @@ class Runtime:
         self.metrics = Metrics()
         self.tokens = Tokens(settings)
         self.hub = Hub(settings.bounds.sockets_max)
-        self.events = Events(Parts(settings, self.gateway_id, pool, client, self.metrics))
-        self.payments = Desk(settings, pool, client, self.events, self.gateway_id, self.metrics)
         self.guard = Guard(settings.room, pool)
+        self.events = Events(Parts(settings, self.gateway_id, pool, client, self.metrics, self.guard))
+        self.payments = Desk(settings, pool, client, self.events, self.gateway_id, self.metrics)
+        self.streams = Streams(settings.bounds.streams_max)
         self.stopping = False
         self.metrics.read(self)
 

@@ -33,6 +33,10 @@ class Bounds:
     """Age of the oldest undecided request above which new ones are refused."""
     undecided_without_database_max: int = 20_000
     """Undecided requests above which new ones are refused while Postgres is away."""
+    joins_waiting_max: int = 20_000
+    """Buyers who join and were not answered yet, per event of this gateway."""
+    streams_max: int = 2_000
+    """Clients of `GET …/room/stream`, which cost more than sockets."""
     hello_seconds_max: float = 10.0
     events_max: int = 1_000
     database_connections_max: int = 8

@@ -39,6 +39,8 @@ class Asking(Struct, frozen=True):
     address: Address
     buyer: str
     has_code: bool = False
+    has_place: bool = False
+    """Is known to have one: asks again, and proves nothing once more."""
     proof: str | None = None
     human: str | None = None
     """What the human check gave them."""
@@ -104,6 +106,8 @@ class Guard:
             self.limits.check(asking.address, asking.buyer, Kind.JOIN)
             if asking.has_code:
                 self.limits.check(asking.address, asking.buyer, Kind.CODE)
+            if asking.has_place:
+                return
             self._meter(asking.event_id).count(self._clock())
             if self.proof_required(asking.event_id, asking.terms):
                 self.proofs.check(asking.slug, asking.buyer, asking.proof)
@@ -113,6 +117,8 @@ class Guard:
 
     async def check_human(self, asking: Asking) -> None:
         """Raises `HumanCheckFailed`, `Busy` or `Unavailable`; where `human.on` is false it asks nobody."""
+        if asking.has_place:
+            return
         try:
             await self.human.check(asking.human)
         except HumanCheckFailed as error:

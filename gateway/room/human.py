@@ -24,8 +24,6 @@ SECONDS_MAX: Final = 3.0
 ASKED_MAX: Final = 500
 """Asked for at a time, by `CONNECTIONS_MAX` connections."""
 CONNECTIONS_MAX: Final = 50
-ANSWER_LENGTH_MAX: Final = 4_096
-"""Of what a page sends; Turnstile's has at most 2,048 characters."""
 BODY_BYTES_MAX: Final = 16 * 1024
 
 
@@ -65,7 +63,7 @@ class HumanCheck:
         off."""
         if not self.on:
             return
-        if not answer or len(answer) > ANSWER_LENGTH_MAX:
+        if not answer:
             raise HumanCheckFailed
         if self._asked >= ASKED_MAX:
             raise Busy("human_check_busy", "Very many join now. Try again in a moment.")

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import altcha
 
+from gateway.buyers.decode import PROOF_LENGTH_MAX
 from gateway.problems import Busy
 from store.errors import BadRequest
 from store.room.refused import Reason
@@ -30,7 +31,6 @@ second."""
 VALID_SECONDS: Final = 600
 USED_MAX: Final = 500_000
 """Used and not over yet, remembered; at the bound nobody is believed for a while."""
-PROOF_LENGTH_MAX: Final = 4_096
 
 
 class ProofRefused(BadRequest):

@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import secrets
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from uuid import UUID
@@ -29,25 +30,48 @@ SEED_BYTES: Final = 32
 BLOCK_BYTES: Final = 64
 """Of SHA-256, as HMAC pads its key."""
 EXPORT_ROWS: Final = 10_000
+"""Rows of a page. Each is a short statement of its own, so that a slow reader keeps no snapshot of tables."""
+
+PLANNED: Final = """
+-- Every place of the event is read and sorted, in pieces that a processor's cache holds. Nobody waits for
+-- this transaction, so it may take its time on a slow machine.
+SET LOCAL enable_seqscan = on;
+SET LOCAL plan_cache_mode = auto;
+SET LOCAL work_mem = '32MB';
+SET LOCAL statement_timeout = '10min'
+"""
 
 ONE_AT_A_TIME: Final = "SELECT pg_try_advisory_xact_lock(hashtext('onsale draw'), %(event)s)"
 
 LINE_UP: Final = """
 -- HMAC in Postgres' own terms: sha256(key ^ 5c…, sha256(key ^ 36…, message)).
+-- A lane by itself: what is sorted begins with the rank, which costs less than beginning with a text.
 INSERT INTO line (event_id, lane, position, place_id)
-SELECT %(event)s, lane, row_number() OVER (PARTITION BY lane ORDER BY rank, id), id
-  FROM (SELECT id, lane,
+SELECT %(event)s, %(lane)s, row_number() OVER (ORDER BY rank, id), id
+  FROM (SELECT id,
                sha256(%(outer)s::bytea || sha256(%(inner)s::bytea || convert_to(id::text, 'UTF8'))) AS rank
-          FROM place WHERE event_id = %(event)s AND in_draw) AS ranked
+          FROM place WHERE event_id = %(event)s AND lane = %(lane)s AND in_draw) AS ranked
 """
 
 DRAWN: Final = """
-UPDATE room SET drawn_at = clock_timestamp()
+UPDATE room SET drawn_at = clock_timestamp(), version = version + 1
  WHERE event_id = %(event)s AND lobby_ended_at IS NOT NULL AND drawn_at IS NULL AND drawn = %(drawn)s
 """
 
 TO_DRAW: Final = """
 SELECT seed FROM room WHERE event_id = %(event)s AND lobby_ended_at IS NOT NULL AND drawn_at IS NULL
+"""
+
+MANY: Final = """
+-- In each lane who was drawn stands before all who joined later.
+SELECT lane, count(*) FROM place WHERE event_id = %(event)s AND in_draw GROUP BY lane ORDER BY lane
+"""
+
+PAGE: Final = """
+-- Along the primary key, on from where the last page ended; rows of the line never change.
+SELECT position, place_id FROM line
+ WHERE event_id = %(event)s AND lane = %(lane)s AND position > %(after)s AND position <= %(through)s
+ ORDER BY position
 """
 
 
@@ -71,8 +95,8 @@ class Moved(Struct, frozen=True):
 
     place: UUID
     lane: Lane
-    position: int | None
-    """Where the list has it; None: nowhere, and it should be there."""
+    position: int
+    """Where the list has it."""
     should_be: int | None
     """None: it is there more than once."""
 
@@ -100,8 +124,10 @@ def draw(conn: Conn, event_id: int) -> bool:
         row = conn.execute(TO_DRAW, values).fetchone()
         if row is None:
             return False
+        conn.execute(PLANNED)
         inner, outer = _pads(bytes(row[0]))
-        drawn = conn.execute(LINE_UP, values | {"inner": inner, "outer": outer}).rowcount
+        values |= {"inner": inner, "outer": outer}
+        drawn = sum(conn.execute(LINE_UP, values | {"lane": lane.value}).rowcount for lane in Lane)
         done = conn.execute(DRAWN, values | {"drawn": drawn}).rowcount
         if done != 1:
             story = f"{drawn} places were drawn and another number joined before the sale began"
@@ -113,48 +139,43 @@ def moved(seed: bytes, listed: Iterable[Drawn]) -> list[Moved]:
     """The places of a published list that do not stand where the seed puts them, by lane and position.
 
     Of one place moved among the others it names that one, not all that were pushed aside by it: those that
-    keep their order among each other stay (a longest increasing run of ranks).
+    keep their order among each other stay (a longest increasing run of ranks). A place that is there more
+    than once is named each time, without a position where it should be.
     """
     found: list[Moved] = []
     lanes: dict[Lane, list[Drawn]] = {}
     for one in listed:
         lanes.setdefault(one.lane, []).append(one)
-    for lane, places in sorted(lanes.items()):
-        found += _moved_in(seed, lane, places)
+    for _, places in sorted(lanes.items()):
+        found += _moved_in(seed, sorted(places, key=lambda one: one.position))
     return found
 
 
-def _moved_in(seed: bytes, lane: Lane, places: list[Drawn]) -> list[Moved]:
-    places.sort(key=lambda one: one.position)
-    right = {one.place: 0 for one in places}
-    ordered = sorted(right, key=lambda place: (rank_of(seed, place), place))
-    right = {place: number for number, place in enumerate(ordered, 1)}
-    first_of: dict[UUID, Drawn] = {}
-    again = [one for one in places if first_of.setdefault(one.place, one) is not one]
-    first = list(first_of.values())
-    stay = _longest_run([right[one.place] for one in first])
-    found = [Moved(one.place, lane, one.position, None) for one in again]
-    found += [
-        Moved(one.place, lane, one.position, right[one.place])
-        for number, one in enumerate(first)
-        if number not in stay
-    ]
-    found += [
-        Moved(one.place, lane, one.position, right[one.place])
-        for number, one in enumerate(first)
-        if number in stay and one.position != right[one.place] and not (again or len(stay) < len(first))
-    ]
-    return sorted(found, key=lambda one: one.position or 0)
+def _moved_in(seed: bytes, places: list[Drawn]) -> list[Moved]:
+    """Of one lane, by position."""
+    times = Counter([one.place for one in places])
+    once = [one for one in places if times[one.place] == 1]
+    ranks = [rank_of(seed, one.place) for one in once]
+    stay = _longest_run(ranks)
+    found = [Moved(one.place, one.lane, one.position, None) for one in places if times[one.place] > 1]
+    if len(stay) < len(once):
+        ordered = sorted(ranks)
+        found += [
+            Moved(one.place, one.lane, one.position, once[bisect_left(ordered, ranks[index])].position)
+            for index, one in enumerate(once)
+            if index not in stay
+        ]
+    return sorted(found, key=lambda one: one.position)
 
 
-def _longest_run(numbers: list[int]) -> set[int]:
-    """Indexes of a longest increasing run of `numbers`, which are distinct."""
-    tails: list[int] = []
+def _longest_run(ranks: list[bytes]) -> set[int]:
+    """Indexes of a longest increasing run of `ranks`, which are distinct."""
+    tails: list[bytes] = []
     at: list[int] = []
     before: list[int] = []
-    for index, number in enumerate(numbers):
-        length = bisect_left(tails, number)
-        tails[length : length + 1] = [number]
+    for index, rank in enumerate(ranks):
+        length = bisect_left(tails, rank)
+        tails[length : length + 1] = [rank]
         at[length : length + 1] = [index]
         before.append(at[length - 1] if length else -1)
     run: set[int] = set()
@@ -172,15 +193,17 @@ def _pads(seed: bytes) -> tuple[bytes, bytes]:
 
 def export(conn: Conn, event_id: int) -> Iterator[Drawn]:
     """Every place of the draw, by lane and position, a bounded number in memory."""
-    with conn.transaction(), conn.cursor("draw") as cursor:
-        cursor.itersize = EXPORT_ROWS
-        cursor.execute(
-            "SELECT line.lane, position, place_id FROM line JOIN place ON place.id = place_id"
-            " WHERE line.event_id = %s AND in_draw ORDER BY line.lane, position",
-            (event_id,),
-        )
-        for lane, position, place in cursor:
-            yield Drawn(Lane(lane), position, place)
+    for lane, many in _page(conn, MANY, {"event": event_id}):
+        for after in range(0, many, EXPORT_ROWS):
+            values = {"event": event_id, "lane": lane, "after": after}
+            values["through"] = min(many, after + EXPORT_ROWS)
+            for position, place in _page(conn, PAGE, values):
+                yield Drawn(Lane(lane), position, place)
+
+
+def _page(conn: Conn, statement: str, values: dict[str, Any]) -> list[Any]:
+    with conn.transaction():
+        return conn.execute(statement, values).fetchall()
 
 
 def _one(conn: Conn, statement: str, values: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from store.errors import BadRequest, Conflicted, NotFound
+from store.room.ballot import WAIT_FOR_WISHES
 from store.room.draw import make_seed
 from store.room.words import Admission, Proof, Room, RoomPolicy, RoomTerms
 
@@ -40,7 +41,7 @@ READ: Final = f"""
 SELECT event_id, {", ".join(TERMS)}, admission, seed_sha256, CASE WHEN drawn_at IS NOT NULL THEN seed END,
        {_MICROS.format("lobby_ended_at")}, drawn, {_MICROS.format("drawn_at")},
        {_MICROS.format("ballot_ended_at")}, {", ".join(_PLAIN)}, rate, reason, message,
-       {_MICROS.format("message_at")}
+       {_MICROS.format("message_at")}, edition
   FROM room WHERE event_id = %(event)s
 """
 
@@ -50,14 +51,18 @@ VALUES (%(event)s, %(seed)s, %(sha256)s, {", ".join(f"%({term})s" for term in TE
 """
 
 SET: Final = f"""
-UPDATE room SET {", ".join(f"{term} = %({term})s" for term in TERMS)} WHERE event_id = %(event)s
+-- The version too: what the owner decided by the terms before does not become true any more.
+UPDATE room SET {", ".join(f"{term} = %({term})s" for term in TERMS)},
+       version = version + 1, edition = edition + 1
+ WHERE event_id = %(event)s
 """
 
 LOCK_EVENT: Final = "SELECT id, state FROM event WHERE slug = %(slug)s FOR UPDATE"
 
 END_LOBBY: Final = """
 -- Locks the room's row, for which every join waits: who joined before this is drawn, all others stand behind.
-UPDATE room SET lobby_ended_at = clock_timestamp(), drawn = counted.ordinary + counted.priority,
+UPDATE room SET lobby_ended_at = clock_timestamp(), version = version + 1,
+       drawn = counted.ordinary + counted.priority,
        next_position = room.next_position + counted.ordinary,
        next_priority = room.next_priority + counted.priority
   FROM (SELECT count(*) FILTER (WHERE lane = 'ordinary') AS ordinary,
@@ -122,9 +127,11 @@ def room_of(row: tuple[Any, ...]) -> Room:
 
 
 def end_lobby(conn: Conn, event_id: int) -> None:
-    """In the transaction that begins the sale: no join is drawn that is not there by now."""
+    """In the transaction that begins the sale: no join is drawn and no wish decided that is not there by
+    now."""
     values = {"event": event_id}
     if conn.execute(LOCK_ROOM, values).fetchone() is not None:  # counted after the lock was waited for
+        conn.execute(WAIT_FOR_WISHES, values)
         conn.execute(END_LOBBY, values)
 
 

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from store.room.words import LIVE, Admission, Lane, PlaceState, Proof, RoomPolicy
+from store.room.words import DUE, LIVE, Admission, Lane, PlaceState, Proof, RoomPolicy
 from store.schema import metadata, one_of, timestamp
 
 room = Table(
@@ -50,10 +50,13 @@ room = Table(
     Column("serving", BigInteger, nullable=False, server_default="0"),
     Column("serving_priority", BigInteger, nullable=False, server_default="0"),
     Column("joined", BigInteger, nullable=False, server_default="0", comment="places there ever were"),
-    Column("version", BigInteger, nullable=False, server_default="0", comment="of what admission decided"),
-    Column("admitted", BigInteger, nullable=False, server_default="0", comment="ever"),
-    timestamp("admitted_at", nullable=True),
-    Column("credit", Float, nullable=False, server_default="0", comment="of the pace, not used yet"),
+    Column("version", BigInteger, nullable=False, server_default="0", comment="of what everybody is told"),
+    Column("edition", Integer, nullable=False, server_default="0", comment="of what operators decided"),
+    Column("admitted", BigInteger, nullable=False, server_default="0", comment="ever; who returns, once"),
+    timestamp("decided_at", nullable=True),
+    Column("credit", Float, nullable=False, server_default="1", comment="of the pace, not used by then"),
+    Column("factor", Float, nullable=False, server_default="1", comment="of the pace, where it is slowed"),
+    Column("told", BigInteger, nullable=False, server_default="0", comment="outbox rows up to it were read"),
     Column("rate", Float, nullable=True, comment="ordinary positions called a minute, lately"),
     Column("reason", Text, nullable=True, comment="why that is less than the pace"),
     Column("message", Text, nullable=True, comment="to all"),
@@ -100,6 +103,9 @@ place = Table(
     timestamp("begun_at", nullable=True),
     timestamp("until", nullable=True),
     timestamp("ended_at", nullable=True),
+    timestamp("bought_at", nullable=True),
+    Column("version", BigInteger, nullable=False, server_default="0", comment="of the room, that changed it"),
+    Column("code_sha256", LargeBinary, nullable=True, comment="the code or invitation it was made by"),
     CheckConstraint(one_of("state", *PlaceState), name="place_state"),
     CheckConstraint(one_of("lane", *Lane), name="place_lane"),
     CheckConstraint("char_length(email) <= 254", name="place_email"),
@@ -108,6 +114,9 @@ place = Table(
     ),
     CheckConstraint("(begun_at IS NULL) = (until IS NULL)", name="place_begun_until"),
     CheckConstraint(f"({one_of('state', *LIVE)}) = (ended_at IS NULL)", name="place_ended"),
+    Index(  # an expression, so that no plan takes the index of all live places for a way to find these
+        "place_inside", text("(event_id + 0)"), text(DUE), postgresql_where=text("state = 'admitted'")
+    ),
     comment="who waits before the door, and who is inside",
     postgresql_with={"fillfactor": "80"},
 )
@@ -119,8 +128,13 @@ Index(
     postgresql_where=text(one_of("state", *LIVE)),
 )
 Index("place_buyer", place.c.event_id, place.c.buyer, postgresql_where=text("state = 'expired'"))
-Index("place_inside", place.c.event_id, place.c.begin_by, postgresql_where=text("state = 'admitted'"))
-Index("place_returned", place.c.event_id, postgresql_where=text("state = 'waiting' AND returned"))
+Index(
+    "place_returned",
+    place.c.event_id,
+    place.c.admitted_at,
+    postgresql_where=text("state = 'waiting' AND returned"),
+)
+Index("place_changed", place.c.event_id, place.c.version, postgresql_where=text("version > 0"))
 
 line = Table(
     "line",

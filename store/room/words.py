@@ -12,7 +12,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from store.words import Micros
+from store.words import EventState, Micros
 
 
 class PlaceState(StrEnum):
@@ -28,6 +28,9 @@ class PlaceState(StrEnum):
 
 LIVE: Final = (PlaceState.WAITING, PlaceState.ADMITTED)
 """A buyer has at most one of these at an event."""
+
+DUE: Final = "COALESCE(bought_at, until, begin_by)"
+"""In SQL: from when on a place that is admitted may be at its end; of who bought something, from then on."""
 
 
 class Lane(StrEnum):
@@ -51,6 +54,18 @@ class Admission(StrEnum):
     """Nobody is admitted for now; who is, goes on."""
     STOPPED = "stopped"
     """Nobody is admitted any more."""
+
+
+class BallotState(StrEnum):
+    """How far a ballot is."""
+
+    NONE = "none"
+    """There is none, or nobody can file yet."""
+    FILING = "filing"
+    """Who has joined says what they wish for."""
+    DECIDING = "deciding"
+    """Wishes are decided, and nothing else is asked: the sale has begun, for everybody at once."""
+    DONE = "done"
 
 
 class Proof(StrEnum):
@@ -124,12 +139,30 @@ class Room(Struct, frozen=True):
     joined: int
     """Places there ever were."""
     version: int
-    """Of what admission decided: each decision makes the next."""
+    """Of what everybody is told: each decision of admission makes the next, and is made from the last."""
     admitted: int
-    """Ever, in both lanes."""
+    """Ever, in both lanes; who was called again counts once."""
     rate: float | None
     """Ordinary positions called a minute lately, as the owner measures it."""
     reason: str | None
     """Why that is less than the organiser's pace; see `allocator.admission`."""
     message: str | None
     message_at: Micros | None
+    edition: int = 0
+    """Of what operators decided: each change makes the next."""
+
+
+def ballot_state(room: Room, event_state: EventState) -> BallotState:
+    """How far the ballot is. Either may be older than the other: the sale has begun when one of them says so.
+
+    A pause keeps the ballot where it is, and closing answers those it had not reached that nothing is sold
+    any more; both are `DECIDING` until all are answered.
+    """
+    begun = room.lobby_ended_at is not None or event_state in (EventState.OPEN, EventState.PAUSED)
+    if not room.terms.ballot:
+        return BallotState.NONE
+    if room.ballot_ended_at is not None:
+        return BallotState.DONE
+    if begun:
+        return BallotState.DECIDING
+    return BallotState.FILING if event_state is EventState.LOBBY else BallotState.NONE

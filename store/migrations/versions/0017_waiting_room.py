@@ -65,6 +65,20 @@ def upgrade() -> None:
         sa.Column("begun_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("until", sa.DateTime(timezone=True), nullable=True),
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("bought_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column(
+            "version",
+            sa.BigInteger(),
+            server_default="0",
+            nullable=False,
+            comment="of the room, that changed it",
+        ),
+        sa.Column(
+            "code_sha256",
+            sa.LargeBinary(),
+            nullable=True,
+            comment="the code or invitation it was made by",
+        ),
         sa.CheckConstraint(
             "(state = 'admitted') <= (admitted_at IS NOT NULL AND begin_by IS NOT NULL)",
             name="place_admitted",
@@ -88,9 +102,16 @@ def upgrade() -> None:
         postgresql_where=sa.text("state = 'expired'"),
     )
     op.create_index(
+        "place_changed",
+        "place",
+        ["event_id", "version"],
+        unique=False,
+        postgresql_where=sa.text("version > 0"),
+    )
+    op.create_index(
         "place_inside",
         "place",
-        ["event_id", "begin_by"],
+        [sa.text("(event_id + 0)"), sa.text("COALESCE(bought_at, until, begin_by)")],
         unique=False,
         postgresql_where=sa.text("state = 'admitted'"),
     )
@@ -104,7 +125,7 @@ def upgrade() -> None:
     op.create_index(
         "place_returned",
         "place",
-        ["event_id"],
+        ["event_id", "admitted_at"],
         unique=False,
         postgresql_where=sa.text("state = 'waiting' AND returned"),
     )
@@ -140,12 +161,39 @@ def upgrade() -> None:
             sa.BigInteger(),
             server_default="0",
             nullable=False,
-            comment="of what admission decided",
+            comment="of what everybody is told",
         ),
-        sa.Column("admitted", sa.BigInteger(), server_default="0", nullable=False, comment="ever"),
-        sa.Column("admitted_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column(
-            "credit", sa.Float(), server_default="0", nullable=False, comment="of the pace, not used yet"
+            "edition",
+            sa.Integer(),
+            server_default="0",
+            nullable=False,
+            comment="of what operators decided",
+        ),
+        sa.Column(
+            "admitted",
+            sa.BigInteger(),
+            server_default="0",
+            nullable=False,
+            comment="ever; who returns, once",
+        ),
+        sa.Column("decided_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column(
+            "credit", sa.Float(), server_default="1", nullable=False, comment="of the pace, not used by then"
+        ),
+        sa.Column(
+            "factor",
+            sa.Float(),
+            server_default="1",
+            nullable=False,
+            comment="of the pace, where it is slowed",
+        ),
+        sa.Column(
+            "told",
+            sa.BigInteger(),
+            server_default="0",
+            nullable=False,
+            comment="outbox rows up to it were read",
         ),
         sa.Column("rate", sa.Float(), nullable=True, comment="ordinary positions called a minute, lately"),
         sa.Column("reason", sa.Text(), nullable=True, comment="why that is less than the pace"),

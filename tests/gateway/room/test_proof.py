@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.buyers.decode import PROOF_LENGTH_MAX
 from gateway.problems import Busy, status_of
-from gateway.room.proof import PROOF_LENGTH_MAX, VALID_SECONDS, ProofRefused, Proofs
+from gateway.room.proof import VALID_SECONDS, ProofRefused, Proofs
 from store.room.refused import Reason
 
 SECRET = b"s" * 32
@@ -23,8 +24,13 @@ def proofs_of(**options):
 
 
 def solved(challenge) -> str:
-    challenge = altcha.Challenge.from_dict(challenge)
-    return altcha.Payload(challenge, altcha.solve_challenge(challenge)).to_base64()
+    return solution_of(altcha.Challenge.from_dict(challenge)).to_base64()
+
+
+def solution_of(challenge) -> altcha.Payload:
+    found = altcha.solve_challenge(challenge)
+    assert found is not None
+    return altcha.Payload(challenge, found)
 
 
 def refused(proofs, proof, *, event="gig", buyer="ann") -> Reason:
@@ -124,7 +130,7 @@ def test_work_has_a_bound_and_is_never_little():
     proofs = proofs_of(tries_max=10)
     for _ in range(100):
         challenge = altcha.Challenge.from_dict(proofs.challenge("gig", "ann"))
-        found.add(altcha.solve_challenge(challenge).counter)
+        found.add(solution_of(challenge).solution.counter)
     assert found <= set(range(5, 10))
     assert len(found) > 1, "the counter can be guessed"
 
