@@ -32,7 +32,7 @@ from gateway.idempotency import REPLAYED, Idempotent, taken_in
 from gateway.openapi import openapi
 from gateway.payments import routes as payments
 from gateway.problems import PROBLEM_TYPE, body_of, problem_body, retry_after_of, status_of
-from gateway.room import draws
+from gateway.room import draws, protection
 from gateway.room import routes as room
 from gateway.routing import Authorization, HoldPath, Slug, json_response
 from gateway.runtime import Runtime, running
@@ -344,7 +344,7 @@ def create_api(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _on_validation)
     app.include_router(router)
     app.include_router(health.router)
-    for part in (operators, payments, tickets, room, draws, pages):
+    for part in (operators, payments, tickets, room, draws, protection, pages):
         app.include_router(part.router)
     app.openapi = lambda: openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend it
     return app

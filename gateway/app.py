@@ -74,6 +74,7 @@ def server_of(settings: Settings) -> uvicorn.Server:
         ws=SocketProtocol,
         ws_max_size=FRAME_BYTES_MAX,
         ws_per_message_deflate=False,
+        proxy_headers=False,  # who comes from where is read by gateway.addresses
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PING_SECONDS,
         backlog=4096,

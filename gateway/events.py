@@ -25,6 +25,7 @@ from gateway.follow import Follower
 from gateway.gate import Refusal, Seats, Taken
 from gateway.holders import MOVED, Holders
 from gateway.metrics import Metrics
+from gateway.room.guard import Guard
 from gateway.room.tokens import PlaceTokens
 from gateway.room.waiting_room import WaitingRoom
 from gateway.settings import Settings
@@ -129,7 +130,15 @@ class EventRuntime:
         parts, settings = self._parts, self._parts.settings
         tokens, bound = PlaceTokens(settings.token_secret), settings.bounds.joins_waiting_max
         return WaitingRoom(
-            room, self.row.slug, self.seats, parts.pool, parts.redis, parts.gateway_id, tokens, bound
+            room,
+            self.row.slug,
+            self.seats,
+            parts.pool,
+            parts.redis,
+            parts.gateway_id,
+            tokens,
+            parts.guard,
+            bound,
         )
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -388,3 +397,4 @@ class Parts(msgspec.Struct):
     pool: Pool
     redis: redis.asyncio.Redis
     metrics: Metrics
+    guard: Guard

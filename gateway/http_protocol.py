@@ -13,12 +13,12 @@ read its answers (there it is read no further), a notice that is too large or do
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from gateway import turns
+from gateway.addresses import Headers, Peer
 from gateway.buyers.posting import Answer, Head, Posting, event_in
 from gateway.http_bounds import BoundedHttp
 from gateway.payments import notices
@@ -116,7 +116,8 @@ class RoomExchange(Exchange):
         self._begin = begin
 
     def begin(self, runtime: Runtime) -> None:
-        self._asking = self._begin(runtime, self.name, self.headers, self.body, self.answer)
+        peer = self.protocol.client
+        self._asking = self._begin(runtime, self.name, self.headers, self.body, self.answer, peer)
 
 
 class HttpProtocol(BoundedHttp):
@@ -201,7 +202,7 @@ class HttpProtocol(BoundedHttp):
 
 
 def begin_request(
-    runtime: Runtime, slug: str, headers: Sequence[tuple[bytes, bytes]], body: bytes, answer: Answer
+    runtime: Runtime, slug: str, headers: Headers, body: bytes, answer: Answer, peer: Peer
 ) -> Posting:
     """As `Exchange` does."""
     posting = Posting(runtime, slug, headers, body, answer)
@@ -228,7 +229,7 @@ async def serve(
 
     kept: object = None
     try:
-        kept = begin(runtime, slug, scope["headers"], await _body(receive), answered)
+        kept = begin(runtime, slug, scope["headers"], await _body(receive), answered, scope["client"])
     except (TooLarge, BadRequest) as error:
         answered(status_of(error), list(_PROBLEM_HEAD), body_of(error))
     status, head, body = await answer

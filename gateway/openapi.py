@@ -24,6 +24,7 @@ from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
 from gateway.room.described import CALLS as ROOM
 from gateway.room.draws_described import CALLS as DRAWS
+from gateway.room.protection_described import CALLS as ROOM_PROTECTION
 from gateway.tickets.described import CALLS as TICKETS
 from gateway.waiters import WaitingList
 from store.audit import Audit
@@ -409,6 +410,7 @@ CALLS: dict[tuple[str, str], Call] = {
         for word in ("lobby", "open", "pause", "resume", "close")
     },
     **TICKETS,
+    **ROOM_PROTECTION,
     **DRAWS,
     **ROOM,
 }

@@ -110,8 +110,11 @@ class Leave(Frame, frozen=True, tag="leave"):
 
 CODE_LENGTH_MAX = 200
 PROOF_LENGTH_MAX = 2_000
+HUMAN_LENGTH_MAX = 4_096
+"""Turnstile's has at most 2,048 characters."""
 Code = Annotated[str, Meta(min_length=1, max_length=CODE_LENGTH_MAX)]
 Proof = Annotated[str, Meta(max_length=PROOF_LENGTH_MAX)]
+Human = Annotated[str, Meta(max_length=HUMAN_LENGTH_MAX)]
 
 
 class Join(Frame, frozen=True, tag="join"):
@@ -121,6 +124,10 @@ class Join(Frame, frozen=True, tag="join"):
     """To the priority lane."""
     proof: Proof | UnsetType = UNSET
     """That a computer worked for it."""
+    human: Human | UnsetType = UNSET
+    """What the human check gave the page, where there is one."""
+    email: Email | UnsetType = UNSET
+    """Where the buyer is told that it is their turn."""
 
 
 class Begin(Frame, frozen=True, tag="begin"):
@@ -142,6 +149,8 @@ class JoinBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     code: Code | UnsetType = UNSET
     proof: Proof | UnsetType = UNSET
+    human: Human | UnsetType = UNSET
+    email: Email | UnsetType = UNSET
 
 
 class ResumeBody(Struct, frozen=True, forbid_unknown_fields=True):

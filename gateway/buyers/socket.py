@@ -11,6 +11,7 @@ import asyncio
 import time
 from typing import Any
 
+from gateway.addresses import Address, address_of
 from gateway.buyers import owning
 from gateway.buyers.decode import (
     Begin,
@@ -82,7 +83,8 @@ async def serve(runtime: Runtime, scope: Message, receive: Any, send: Any) -> No
     await send({"type": "websocket.accept"})
     protocol: SocketProtocol | None = scope.get("extensions", {}).get(EXTENSION, {}).get("protocol")
     client = runtime.hub.enter(send, None if protocol is None else protocol.write_text)
-    socket = BuyerSocket(runtime, client)
+    address = address_of(scope["client"], scope["headers"], runtime.settings.trusted_proxies)
+    socket = BuyerSocket(runtime, client, address)
     try:
         if not runtime.origin_allowed(*request_headers(scope)):
             client.close(ORIGIN_REFUSED, "origin not allowed")
@@ -102,13 +104,15 @@ class BuyerSocket:
     """What one socket knows; also the `Waiter` its decisions go to."""
 
     __slots__ = (
-        "_buyer", "_buyer_id", "_client", "_event", "_looked_up", "_over_bound", "_owning", "_runtime",
+        "_address", "_buyer", "_buyer_id", "_client", "_event", "_looked_up", "_over_bound", "_owning",
+        "_runtime",
     )  # fmt: skip
     prompt = False
 
-    def __init__(self, runtime: Runtime, client: Client) -> None:
+    def __init__(self, runtime: Runtime, client: Client, address: Address) -> None:
         self._runtime = runtime
         self._client = client
+        self._address = address
         self._event: EventRuntime = None  # type: ignore[assignment]  # set by greet before anything reads it
         self._buyer = Buyer("", 0.0)
         self._buyer_id = ""
@@ -217,7 +221,8 @@ class BuyerSocket:
                 return False
             elif isinstance(frame, Join):
                 self._check_token()
-                acting.join(self._runtime.tokens, self._event, self._buyer_id, frame, self._client)
+                asker = acting.Asker(self._buyer_id, self._address)
+                acting.join(self._runtime, self._event, asker, frame, self._client)
             elif isinstance(frame, Waiting):
                 self._check_token()
                 self._event.waiters.subscribe(self._buyer_id, self._client)

@@ -4,7 +4,18 @@ rooms, see how they stand, say who is told; see how chores do.
 
 from fastapi import APIRouter
 
-from gateway.operators import beside, chores, money, rooms, routes, sales, seats, tours, webhooks
+from gateway.operators import (
+    beside,
+    chores,
+    money,
+    refused,
+    rooms,
+    routes,
+    sales,
+    seats,
+    tours,
+    webhooks,
+)
 
 router = APIRouter()
 router.include_router(routes.router)
@@ -15,6 +26,7 @@ router.include_router(tours.router)
 router.include_router(chores.router)
 router.include_router(beside.router)
 router.include_router(money.router)
+router.include_router(refused.router)
 router.include_router(webhooks.router)
 
 __all__ = ["router"]

@@ -20,6 +20,7 @@ from fastapi import APIRouter, Request
 from fastapi import Path as PathParameter
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from gateway.addresses import address_of
 from gateway.buyers import owning
 from gateway.buyers.decode import Confirm, JoinBody, Release
 from gateway.buyers.recall import DATABASE_AWAY
@@ -88,6 +89,8 @@ class _Visit:
         self.event = event
         self.room = acting.room_of(event)
         self.buyer = ""
+        peer = request.client and (request.client.host, request.client.port)
+        self.address = address_of(peer, request.scope["headers"], self.runtime.settings.trusted_proxies)
         self.asked = request.cookies.get(ASKED, "")[:64]
 
     async def recognise(self) -> None:
@@ -167,9 +170,9 @@ class _Visit:
         elif act == "join":
             answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             acting.ask_to_join(
-                self.runtime.tokens,
+                self.runtime,
                 self.event,
-                self.buyer,
+                acting.Asker(self.buyer, self.address),
                 JoinBody(),
                 lambda _, error: _answer(answer, error),
             )

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
+from gateway.addresses import Address
 from gateway.buyers.decode import Begin, Join, JoinBody, LeaveLine, Wish, check
 from gateway.buyers.recall import DATABASE_AWAY
-from gateway.buyers.tokens import Tokens
 from gateway.events import EventRuntime
 from gateway.problems import error_frame
 from gateway.room import invitations
+from gateway.room.guard import Asking, Guard
 from gateway.room.joining import Then
 from gateway.room.refusing import not_admitted
 from gateway.room.waiting_room import WaitingRoom
+from gateway.runtime import Runtime
 from notifier.hub import Client
 from store.errors import NotFound, OnsaleError, Unavailable
 from store.holds import Conn
 from store.lookups import Pool
 from store.room import ballot, codes, entering, joining
-from store.room.words import Place, PlaceState
+from store.room.words import LIVE, Place, PlaceState
 from store.wire import canonical_want
 
+WRONG_CODES: Final = frozenset({"code_not_valid", "code_used", "invitation_not_valid"})
 UNKNOWN = "The database is away. Whether it was done is unknown: ask again."
 
 
@@ -45,27 +49,70 @@ def room_of(event: EventRuntime) -> WaitingRoom:
     return event.room
 
 
-def ask_to_join(tokens: Tokens, event: EventRuntime, buyer: str, body: Join | JoinBody, then: Then) -> None:
+class Asker(NamedTuple):
+    """Who asks, and from where."""
+
+    buyer: str
+    address: Address
+
+
+def ask_to_join(
+    runtime: Runtime, event: EventRuntime, asker: Asker, body: Join | JoinBody, then: Then
+) -> None:
     """A place, by `then`; raises what is refused at once."""
     room = room_of(event)
-    if body.code is UNSET:
-        room.join(buyer, None, then)
-    elif invitations.is_signed(body.code):
-        room.join_invited(_join_invited(tokens, event, buyer, body.code, then))
+    known = room.places.get(asker.buyer)
+    asking = Asking(
+        room.event_id,
+        event.row.slug,
+        room.now.room.terms,
+        asker.address,
+        asker.buyer,
+        has_code=body.code is not UNSET,
+        has_place=known is not None and known.place is not None and known.place.state in LIVE,
+        proof=None if body.proof is UNSET else body.proof,
+        human=None if body.human is UNSET else body.human,
+    )
+    runtime.guard.check(asking)
+    if asking.has_code:
+        then = _telling_right_codes(runtime.guard, asking, then)
+    email = None if body.email is UNSET else body.email
+    shown = None if body.code is UNSET else body.code
+    if runtime.guard.human.on or (shown is not None and invitations.is_signed(shown)):
+        room.join_later(_join_later(runtime, room, asking, shown, email, then))
     else:
-        room.join(buyer, codes.typed(body.code), then)
+        room.join(asker.buyer, None if shown is None else codes.typed(shown), then, email)
 
 
-async def _join_invited(tokens: Tokens, event: EventRuntime, buyer: str, shown: str, then: Then) -> None:
-    """Its keys may have to be fetched first."""
+async def _join_later(
+    runtime: Runtime, room: WaitingRoom, asking: Asking, shown: str | None, email: str | None, then: Then
+) -> None:
+    """Somebody may have to be asked first: about a human, or for the keys of an invitation."""
     try:
-        code = await invitations.read(tokens, event.row.slug, shown)
-        room_of(event).join(buyer, code, then)
+        await runtime.guard.check_human(asking)
+        if shown is None:
+            code = None
+        elif invitations.is_signed(shown):
+            code = await invitations.read(runtime.tokens, asking.slug, shown)
+        else:
+            code = codes.typed(shown)
+        room.join(asking.buyer, code, then, email)
     except OnsaleError as error:
         then(None, error)
 
 
-def join(tokens: Tokens, event: EventRuntime, buyer: str, frame: Join, client: Client) -> None:
+def _telling_right_codes(guard: Guard, asking: Asking, then: Then) -> Then:
+    """What gives a place, or is refused for another reason than the code, was no guess."""
+
+    def told(place: Place | None, error: OnsaleError | None) -> None:
+        if place is not None or getattr(error, "code", "") not in WRONG_CODES:
+            guard.code_was_right(asking)
+        then(place, error)
+
+    return told
+
+
+def join(runtime: Runtime, event: EventRuntime, asker: Asker, frame: Join, client: Client) -> None:
     """Answered by a `place` frame once the place is durable, or by an `error`."""
     room = room_of(event)
 
@@ -74,11 +121,11 @@ def join(tokens: Tokens, event: EventRuntime, buyer: str, frame: Join, client: C
             assert error is not None, "who has no place is told why"
             client.write(error_frame(error))
             return
-        known = room.places.get(buyer)
+        known = room.places.get(asker.buyer)
         if known is not None and known.place == place:  # of another one all sockets are told
             client.write(room.place_frame(place))
 
-    ask_to_join(tokens, event, buyer, frame, then)
+    ask_to_join(runtime, event, asker, frame, then)
 
 
 async def act(

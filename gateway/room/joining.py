@@ -40,10 +40,11 @@ Joined = Callable[[Sequence[Place]], None]
 
 
 class _Asking:
-    __slots__ = ("buyer", "code", "since", "thens")
+    __slots__ = ("buyer", "code", "email", "since", "thens")
 
-    def __init__(self, buyer: str, code: Code | None, then: Then) -> None:
+    def __init__(self, buyer: str, code: Code | None, email: str | None, then: Then) -> None:
         self.buyer = buyer
+        self.email = email
         self.code = code
         self.thens = [then]
         self.since = time.monotonic()
@@ -72,7 +73,7 @@ class Joins:
         """How many were not answered yet."""
         return len(self._asking)
 
-    def ask(self, buyer: str, code: Code | None, then: Then) -> None:
+    def ask(self, buyer: str, code: Code | None, then: Then, email: str | None = None) -> None:
         """A place for this buyer; raises `Busy` (joins_full) or `TooMany` (too_many_joins), and then nothing
         was asked."""
         asking = self._asking.get(buyer)
@@ -85,7 +86,7 @@ class Joins:
         if len(self._asking) >= self._waiting_max:
             self.refused += 1
             raise Busy("joins_full", "Many are joining just now. Join again: being early gives nothing.")
-        asking = self._asking[buyer] = _Asking(buyer, code, then)
+        asking = self._asking[buyer] = _Asking(buyer, code, email, then)
         self._queue.append(asking)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
@@ -110,7 +111,7 @@ class Joins:
         unknown = False
         pause, longest = BACKOFF_SECONDS
         while group := self._still_in_time(group):
-            asked = [joining.Joining(one.buyer, code=one.code) for one in group]
+            asked = [joining.Joining(one.buyer, code=one.code, email=one.email) for one in group]
             try:
                 async with self._pool.connection() as connection:
                     try:

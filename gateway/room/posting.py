@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
+from gateway.addresses import Address, Headers, Peer, address_of
 from gateway.buyers.decode import JoinBody, body_from_json, is_event_slug
 from gateway.buyers.posting import Answer, Head, Posting
 from gateway.buyers.tokens import Buyer
 from gateway.events import EventRuntime
 from gateway.problems import PROBLEM_TYPE, body_of, problem_body, retry_after_of, status_of
-from gateway.room.acting import ask_to_join, room_of
+from gateway.room.acting import Asker, ask_to_join, room_of
 from gateway.room.document import Encoded
 from gateway.runtime import Runtime
 from store.errors import NotFound, OnsaleError
@@ -47,12 +48,17 @@ def event_in(path: str, ending: str) -> str | None:
 class JoinPosting(Posting):
     """As a request's, up to knowing the buyer and the event."""
 
-    __slots__ = ("_room",)
+    __slots__ = ("_address", "_room")
+
+    def from_address(self, address: Address) -> JoinPosting:
+        """Of whom it is; before it begins."""
+        self._address = address
+        return self
 
     def _ask(self, buyer: Buyer, event: EventRuntime) -> None:
         body = body_from_json(self._body or b"{}", JoinBody)
         self._room = room_of(event)
-        ask_to_join(self._runtime.tokens, event, buyer.id, body, self._joined)
+        ask_to_join(self._runtime, event, Asker(buyer.id, self._address), body, self._joined)
 
     def _joined(self, place: Place | None, error: OnsaleError | None) -> None:
         if place is None:
@@ -67,7 +73,7 @@ class StatusAsking:
 
     __slots__ = ("_answer", "_known_etag", "_slug", "_task")
 
-    def __init__(self, slug: str, headers: Sequence[tuple[bytes, bytes]], answer: Answer) -> None:
+    def __init__(self, slug: str, headers: Headers, answer: Answer) -> None:
         self._slug = slug
         self._answer = answer
         self._known_etag = next((value for name, value in headers if name == b"if-none-match"), b"")
@@ -106,20 +112,22 @@ class StatusAsking:
             self._answer(200, [_JSON, *head], encoded.body)
 
 
-Begin = Callable[[Runtime, str, Sequence[tuple[bytes, bytes]], bytes, Answer], object]
-"""Begins one call of (runtime, event, headers, body, answer); what it returns is kept until that is known."""
+Begin = Callable[[Runtime, str, Headers, bytes, Answer, Peer], object]
+"""Begins one call of (runtime, event, headers, body, answer, who connected); what it returns is kept until
+the answer is known."""
 
 
 def begin_join(
-    runtime: Runtime, slug: str, headers: Sequence[tuple[bytes, bytes]], body: bytes, answer: Answer
+    runtime: Runtime, slug: str, headers: Headers, body: bytes, answer: Answer, peer: Peer
 ) -> JoinPosting:
-    posting = JoinPosting(runtime, slug, headers, body, answer)
+    address = address_of(peer, headers, runtime.settings.trusted_proxies)
+    posting = JoinPosting(runtime, slug, headers, body, answer).from_address(address)
     posting.begin()
     return posting
 
 
 def begin_status(
-    runtime: Runtime, slug: str, headers: Sequence[tuple[bytes, bytes]], body: bytes, answer: Answer
+    runtime: Runtime, slug: str, headers: Headers, body: bytes, answer: Answer, peer: Peer
 ) -> StatusAsking:
     asking = StatusAsking(slug, headers, answer)
     asking.begin(runtime)

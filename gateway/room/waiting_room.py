@@ -25,6 +25,7 @@ from gateway.problems import Busy
 from gateway.room import document
 from gateway.room.beginning import Beginnings
 from gateway.room.document import Encoded, Status
+from gateway.room.guard import Guard
 from gateway.room.joining import Joins
 from gateway.room.joining import Then as JoinThen
 from gateway.room.places import FRESH_SECONDS, Known, Listens, Places
@@ -37,7 +38,7 @@ from store.room import watching
 from store.room.codes import Code
 from store.room.news import RoomNews, encode_room_news, room_channel
 from store.room.watching import RoomNow
-from store.room.words import BallotState, Place, Proof, ballot_state
+from store.room.words import BallotState, Place, ballot_state
 
 log = logging.getLogger("onsale.gateway")
 
@@ -67,6 +68,7 @@ class WaitingRoom:
         client: redis.asyncio.Redis,
         gateway_id: str,
         tokens: PlaceTokens,
+        guard: Guard,
         joins_waiting_max: int,
     ) -> None:
         self.event_id = event_id = now.room.event_id
@@ -76,6 +78,7 @@ class WaitingRoom:
         self._redis = client
         self._gateway_id = gateway_id
         self._tokens = tokens
+        self._guard = guard
         self.status = ShownStatus()
         self.places = Places(pool, event_id, self.place_frame, self.now_us)
         self.joins = Joins(pool, event_id, joins_waiting_max, self._joined)
@@ -86,8 +89,8 @@ class WaitingRoom:
         self._changed: dict[str, None] = {}
         """Buyers other gateways are to hear of."""
         self._telling: asyncio.Task[None] | None = None
-        self._invited: set[asyncio.Task[None]] = set()
-        """Who show invitations that are being read."""
+        self._joining_later: set[asyncio.Task[None]] = set()
+        """Who joins and waits for somebody elsewhere."""
         self._take(now)
 
     # --- life ---
@@ -95,7 +98,7 @@ class WaitingRoom:
     @property
     def in_use(self) -> bool:
         """Whether somebody is here, or waits for an answer that only this can give."""
-        asked = self.joins.waiting or self.places.asked or self._invited
+        asked = self.joins.waiting or self.places.asked or self._joining_later
         return bool(self.places.followed or asked or self.beginnings.waiting)
 
     async def run(self) -> None:
@@ -117,7 +120,7 @@ class WaitingRoom:
         return None
 
     async def stop(self) -> None:
-        await end(self._invited)
+        await end(self._joining_later)
         await self.joins.stop()
         self.places.stop()
         await self.beginnings.stop()
@@ -146,7 +149,7 @@ class WaitingRoom:
                 now,
                 seats_left=left,
                 sold_out=not left and not self._seats.stock.holds_anything,
-                proof=now.room.terms.proof is Proof.ALWAYS,
+                proof=self._guard.proof_required(self.event_id, now.room.terms),
             )
         )
 
@@ -220,15 +223,15 @@ class WaitingRoom:
 
     # --- joining, and what a buyer does with a place ---
 
-    def join(self, buyer: str, code: Code | None, then: JoinThen) -> None:
+    def join(self, buyer: str, code: Code | None, then: JoinThen, email: str | None = None) -> None:
         """A place for this buyer, durable when `then` is called; raises `Busy` or `TooMany` at a bound."""
-        self.joins.ask(buyer, code, then)
+        self.joins.ask(buyer, code, then, email)
 
-    def join_invited(self, work: Coroutine[Any, Any, None]) -> None:
-        """Somebody joins who shows an invitation, which may have to wait for the keys it is read by."""
+    def join_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Somebody joins who has to wait: for the keys an invitation is read by, or for the human check."""
         task = asyncio.get_running_loop().create_task(work)
-        self._invited.add(task)
-        task.add_done_callback(self._invited.discard)
+        self._joining_later.add(task)
+        task.add_done_callback(self._joining_later.discard)
 
     def _joined(self, places: Sequence[Place]) -> None:
         for place in places:

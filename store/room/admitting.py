@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from store.errors import ShortWrite
 from store.lost_time import RUN_BY
+from store.room.telling import write_mails
 from store.room.words import DUE, Admission, Lane, PlaceState
 from store.words import Arrival, EventState, Micros
 
@@ -264,6 +265,7 @@ def write(conn: Conn, event_id: int, standing: Standing, change: Change) -> int:
         if ids:
             admitted = {"event": event_id, "version": standing.version, "ids": ids}
             _counted(conn, ADMIT, admitted, len(ids), "places that are admitted")
+            write_mails(conn, ids)
         if change.orders.buyers:
             paid = {"event": event_id, "buyers": change.orders.buyers, "times": change.orders.times}
             conn.execute(BOUGHT, paid)

@@ -61,6 +61,13 @@ UPDATE room SET joined = joined + (SELECT count(*) FROM made),
  WHERE event_id = %(event)s AND EXISTS (SELECT FROM made)
 """
 
+TELL: Final = """
+-- Also of a place that was there: who asks again may name another address.
+UPDATE place SET email = address
+  FROM unnest(%(buyers)s::text[], %(emails)s::text[]) AS t (holder, address)
+ WHERE event_id = %(event)s AND buyer = holder AND state IN ('waiting', 'admitted')
+"""
+
 STAY: Final = """
 -- Whom a code gives nothing: they are called first already, or are in that lane, or inside.
 SELECT buyer FROM place
@@ -114,6 +121,8 @@ class Joining(Struct, frozen=True):
     lane: Lane = Lane.ORDINARY
     code: Code | None = None
     """What they show to be let into the priority lane."""
+    email: str | None = None
+    """Where they are told that it is their turn."""
 
 
 async def join(connection: Conn, event_id: int, joins: Sequence[Joining]) -> dict[str, Place | Refused]:
@@ -136,6 +145,9 @@ async def join(connection: Conn, event_id: int, joins: Sequence[Joining]) -> dic
         values["codes"] = [code for _, code in lanes.values()]
         await connection.execute(COME_BACK, values)
         await connection.execute(MAKE, values)
+        told = {one.buyer: one.email for one in joins if one.email is not None and one.buyer in lanes}
+        if told:
+            await connection.execute(TELL, everybody | {"buyers": list(told), "emails": list(told.values())})
         return {**refused, **await read(connection, event_id, list(lanes))}
 
     return await in_transaction(connection, attempt)

@@ -11,6 +11,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    DateTime,
     Float,
     Index,
     Integer,
@@ -95,6 +96,7 @@ place = Table(
     Column("state", Text, nullable=False, server_default="waiting"),
     Column("in_draw", Boolean, nullable=False, comment="joined before the sale began"),
     Column("returned", Boolean, nullable=False, server_default=text("false"), comment="was called before"),
+    Column("email", Text, nullable=True, comment="where the buyer is told that it is their turn"),
     timestamp("joined_at", now=True),
     timestamp("admitted_at", nullable=True),
     timestamp("begin_by", nullable=True),
@@ -106,6 +108,7 @@ place = Table(
     Column("code_sha256", LargeBinary, nullable=True, comment="the code or invitation it was made by"),
     CheckConstraint(one_of("state", *PlaceState), name="place_state"),
     CheckConstraint(one_of("lane", *Lane), name="place_lane"),
+    CheckConstraint("char_length(email) <= 254", name="place_email"),
     CheckConstraint(
         "(state = 'admitted') <= (admitted_at IS NOT NULL AND begin_by IS NOT NULL)", name="place_admitted"
     ),
@@ -166,4 +169,16 @@ room_code = Table(
     timestamp("created_at", now=True),
     CheckConstraint("uses_max > 0 AND uses BETWEEN 0 AND uses_max", name="room_code_uses"),
     comment="presale codes and invitations to the priority lane",
+)
+
+room_refused = Table(
+    "room_refused",
+    metadata,
+    Column("event_id", Integer, primary_key=True, autoincrement=False),
+    Column("minute", DateTime(timezone=True), primary_key=True),
+    Column("reason", Text, primary_key=True),
+    Column("count", BigInteger, nullable=False),
+    Column("addresses", JSONB, nullable=False, comment="keyed hash: how often; those with most"),
+    CheckConstraint("count > 0", name="room_refused_some"),
+    comment="who was turned away from waiting rooms, counted; see store.room.refused",
 )

@@ -53,6 +53,7 @@ def upgrade() -> None:
             nullable=False,
             comment="was called before",
         ),
+        sa.Column("email", sa.Text(), nullable=True, comment="where the buyer is told that it is their turn"),
         sa.Column(
             "joined_at",
             sa.DateTime(timezone=True),
@@ -88,6 +89,7 @@ def upgrade() -> None:
             "state IN ('waiting', 'admitted', 'finished', 'expired', 'left')", name="place_state"
         ),
         sa.CheckConstraint("(begun_at IS NULL) = (until IS NULL)", name="place_begun_until"),
+        sa.CheckConstraint("char_length(email) <= 254", name="place_email"),
         sa.PrimaryKeyConstraint("id"),
         comment="who waits before the door, and who is inside",
         postgresql_with={"fillfactor": "80"},
@@ -239,3 +241,20 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("event_id", "code_sha256"),
         comment="presale codes and invitations to the priority lane",
     )
+    op.create_table(
+        "room_refused",
+        sa.Column("event_id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("minute", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("count", sa.BigInteger(), nullable=False),
+        sa.Column(
+            "addresses",
+            postgresql.JSONB(),
+            nullable=False,
+            comment="keyed hash: how often; those with most",
+        ),
+        sa.CheckConstraint("count > 0", name="room_refused_some"),
+        sa.PrimaryKeyConstraint("event_id", "minute", "reason"),
+        comment="who was turned away from waiting rooms, counted; see store.room.refused",
+    )
+    op.alter_column("mail", "outbox_id", nullable=True, comment="null: of no row there; see store.mail.Alone")
