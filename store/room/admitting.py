@@ -113,9 +113,11 @@ UPDATE place SET state = ended.state, ended_at = clock_timestamp(), version = %(
 """
 
 ADMIT: Final = """
+-- One moment for all of them: in a nested loop the clock would be read for each.
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
 UPDATE place SET state = 'admitted', admitted_at = clock.now, version = %(version)s + 1,
        begin_by = clock.now + begin_seconds * interval '1 second'
-  FROM room, (SELECT clock_timestamp() AS now) AS clock
+  FROM room, clock
  WHERE room.event_id = %(event)s AND place.id = ANY (%(ids)s::uuid[]) AND state || '' = 'waiting'
 """
 

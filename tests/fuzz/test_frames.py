@@ -103,7 +103,6 @@ def test_damaged_frames_are_answered(storm):
         "hold_not_found",
         "not_waiting",
         "waiting",
-        "nothing_asked",
     }
 
 
