@@ -32,7 +32,9 @@ SELECT id, slug FROM event
  WHERE state IN ('lobby', 'open', 'paused')
     OR state = 'draft' AND opens_at <= clock_timestamp() + interval '1 minute'
     OR state = 'closed' AND (EXISTS (SELECT FROM hold WHERE event_id = event.id AND hold.state = 'active')
-                             OR EXISTS (SELECT FROM fact WHERE event_id = event.id))
+                             OR EXISTS (SELECT FROM fact WHERE event_id = event.id)
+                             OR EXISTS (SELECT FROM room WHERE event_id = event.id AND ballot
+                                         AND lobby_ended_at IS NOT NULL AND ballot_ended_at IS NULL))
  ORDER BY id LIMIT %s
 """
 

@@ -16,7 +16,9 @@ from collections.abc import Iterable
 import psycopg
 
 from allocator import lease
+from allocator.ballot import BallotKeeper
 from allocator.follow import Follower, Mismatch
+from allocator.keeper import Keeper
 from allocator.lease import Owned
 from allocator.load import Connection, load_keys, load_layout, load_memory
 from allocator.loop import BatchLoop
@@ -33,6 +35,8 @@ LOOK_SECONDS = 0.15
 """How often a standby looks at the lease and follows the ledger."""
 AWAY_SECONDS = 0.3
 """Pause between tries while an engine is away."""
+KEEPER_SECONDS = 2.0
+"""How long to wait until who kept the waiting room has stopped; nobody is harmed if it has not."""
 STUCK_SECONDS = 10.0
 """An owner whose loop has not turned for so long is not renewed."""
 
@@ -120,6 +124,8 @@ class EventWorker(threading.Thread):
         client = connect_stream(self._redis_url)
         arrivals = RedisArrivals(client, self.slug)
         loop = BatchLoop(self.slug, truth, arrivals, follower.memory, cursor, follower.keys, now=clock)
+        keeper = Keeper(self._database_url, self._redis_url, self.event_id, self.slug, BallotKeeper)
+        keeper.start()
         gc.freeze()  # what was loaded stays; collecting it again and again costs more than deciding
         try:
             attended = False
@@ -141,6 +147,8 @@ class EventWorker(threading.Thread):
             truth.give_back()
             log.info("%s: handed over at batch %d", self.slug, loop.cursor.batch_no)
         finally:
+            keeper.stop()
+            keeper.join(KEEPER_SECONDS)
             loop.close()
             client.close()
             truth.close()

@@ -32,6 +32,8 @@ from gateway.idempotency import REPLAYED, Idempotent, taken_in
 from gateway.openapi import openapi
 from gateway.payments import routes as payments
 from gateway.problems import PROBLEM_TYPE, body_of, problem_body, retry_after_of, status_of
+from gateway.room import draws, protection
+from gateway.room import routes as room
 from gateway.routing import Authorization, HoldPath, Slug, json_response
 from gateway.runtime import Runtime, running
 from gateway.settings import Settings
@@ -333,7 +335,7 @@ def create_api(settings: Settings) -> FastAPI:
     app.add_middleware(
         CORSMiddleware,
         allow_origins=sorted(settings.origins),
-        allow_methods=["GET", "POST"],
+        allow_methods=["GET", "POST", "PUT"],
         allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Prefer"],
         expose_headers=[*EXPOSED.decode().split(", "), REPLAYED],
     )
@@ -342,7 +344,7 @@ def create_api(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _on_validation)
     app.include_router(router)
     app.include_router(health.router)
-    for room in (operators, payments, tickets, pages):
-        app.include_router(room.router)
+    for part in (operators, payments, tickets, room, draws, protection, pages):
+        app.include_router(part.router)
     app.openapi = lambda: openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend it
     return app

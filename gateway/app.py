@@ -13,7 +13,6 @@ import uvicorn
 from gateway import http_protocol
 from gateway.api import create_api
 from gateway.buyers import socket
-from gateway.buyers.posting import event_in
 from gateway.payments import notices
 from gateway.protocol import SocketProtocol
 from gateway.runtime import Runtime
@@ -52,14 +51,14 @@ class Gateway:
                 await receive()
                 await send({"type": "websocket.close", "code": 4404})
             return
-        if kind == "http" and scope["method"] == "POST":
-            provider = notices.provider_in(scope["path"])
+        if kind == "http" and scope["method"] in ("GET", "POST"):
+            provider = notices.provider_in(scope["path"]) if scope["method"] == "POST" else None
             if provider is not None:
                 await self.runtime.payments.notices.serve(provider, scope, receive, send)
                 return
-            slug = event_in(scope["path"])
-            if slug is not None:
-                await http_protocol.serve(self.runtime, slug, scope, receive, send)
+            called = http_protocol.called(scope["method"], scope["path"])
+            if called is not None:
+                await http_protocol.serve(self.runtime, *called, scope, receive, send)
                 return
         await self.api(scope, receive, send)
 
@@ -75,6 +74,7 @@ def server_of(settings: Settings) -> uvicorn.Server:
         ws=SocketProtocol,
         ws_max_size=FRAME_BYTES_MAX,
         ws_per_message_deflate=False,
+        proxy_headers=False,  # who comes from where is read by gateway.addresses
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PING_SECONDS,
         backlog=4096,

@@ -25,6 +25,9 @@ from gateway.follow import Follower
 from gateway.gate import Refusal, Seats, Taken
 from gateway.holders import MOVED, Holders
 from gateway.metrics import Metrics
+from gateway.room.guard import Guard
+from gateway.room.tokens import PlaceTokens
+from gateway.room.waiting_room import WaitingRoom
 from gateway.settings import Settings
 from gateway.waiters import WAITLISTED, Waiters
 from gateway.watch import Watch
@@ -33,6 +36,9 @@ from store import lookups, plan
 from store.errors import Conflicted, NotFound, Unavailable
 from store.lookups import EventRow, Pool, SeatMap
 from store.prices import PlanMove
+from store.room import watching
+from store.room.news import RoomNews
+from store.room.watching import RoomNow
 from store.stream import RedisIntake
 from store.wire import STREAM_LOST, Delta, HoldNews, Published
 from store.words import Arrival, EventState, Want
@@ -61,6 +67,7 @@ class EventRuntime:
         plan_sha256: str,
         plan_moves: list[PlanMove],
         seat_map: SeatMap,
+        room: RoomNow | None,
         parts: Parts,
     ) -> None:
         self.row = row
@@ -94,6 +101,7 @@ class EventRuntime:
         self._seats_json = (-1, b"")
         self._version = 0
         self._take(seat_map)
+        self.room: WaitingRoom | None = None if room is None else self._make_room(room)
         self._set_state(row.state)
 
     # --- life ---
@@ -104,6 +112,8 @@ class EventRuntime:
         for work in (*(one.run() for one in running), self._keep_row()):
             self._begin(work)
         self._begin(self.figures.tell(self._told_figures))
+        if self.room is not None:
+            self._begin(self.room.run())
         try:
             await asyncio.wait_for(self._ready.wait(), SUBSCRIBE_SECONDS_MAX)
         except TimeoutError:
@@ -112,7 +122,24 @@ class EventRuntime:
     async def stop(self) -> None:
         self.watch.stop()
         self.compared.stop()
+        if self.room is not None:
+            await self.room.stop()
         await end(self._tasks)
+
+    def _make_room(self, room: RoomNow) -> WaitingRoom:
+        parts, settings = self._parts, self._parts.settings
+        tokens, bound = PlaceTokens(settings.token_secret), settings.bounds.joins_waiting_max
+        return WaitingRoom(
+            room,
+            self.row.slug,
+            self.seats,
+            parts.pool,
+            parts.redis,
+            parts.gateway_id,
+            tokens,
+            parts.guard,
+            bound,
+        )
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -126,7 +153,9 @@ class EventRuntime:
     @property
     def in_use(self) -> bool:
         """Whether somebody is here, or waits for an answer that only this can give."""
-        return bool(self.clients or self.intake.undecided or self.recall.asked or self.waiters.asked)
+        in_room = self.room is not None and self.room.in_use
+        asked = self.intake.undecided or self.recall.asked or self.waiters.asked
+        return bool(self.clients or asked or in_room)
 
     # --- what buyers ask ---
 
@@ -192,6 +221,10 @@ class EventRuntime:
         self.holders.heard(news)
         for buyer, _ in news.each():
             self.waiters.poke(buyer)
+
+    def room_changed(self, news: RoomNews) -> None:
+        if self.room is not None:
+            self.room.heard(news)
 
     def changed(self, delta: Delta) -> None:
         if delta.state == STREAM_LOST:
@@ -265,6 +298,7 @@ class EventRuntime:
             async with self._parts.pool.connection() as connection:
                 row = await lookups.event_by_slug(connection, self.row.slug)
                 moved = row.plan_sha256 != self.row.plan_sha256
+                room = await watching.now(connection, row.id) if self._may_get_a_room else None
                 if moved:
                     text = await lookups.plan_text(connection, row.id)
                     self._take_plan(*text, await lookups.plan_moves(connection, row.id))
@@ -274,11 +308,26 @@ class EventRuntime:
         if moved:
             await broadcast(self.clients, PLAN_CHANGED)
         before, self.row = self.row, row
+        if room is not None and self.room is None:
+            self._open_room(room)
         if row.state is not before.state:
             self._set_state(row.state)
+            if self.room is not None:
+                self.room.poke()
         if (row.state, row.called_off) != (before.state, before.called_off):
             news = {"type": "event", "state": row.state, "called_off": _called_off(row)}
             await broadcast(self.clients, msgspec.json.encode(news))
+
+    @property
+    def _may_get_a_room(self) -> bool:
+        """A waiting room is made for a draft, and may have been since that was read."""
+        return self.room is None and self.row.state is EventState.DRAFT
+
+    def _open_room(self, room: RoomNow) -> None:
+        self.room = self._make_room(room)
+        self._begin(self.room.run())
+        for buyer, client in self.holders.here():
+            self.room.enter(buyer, client)
 
     def _take_plan(self, text: bytes, sha256: str, moves: list[PlanMove]) -> None:
         """What may change of it are the categories of its seats and areas."""
@@ -348,3 +397,4 @@ class Parts(msgspec.Struct):
     pool: Pool
     redis: redis.asyncio.Redis
     metrics: Metrics
+    guard: Guard

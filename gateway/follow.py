@@ -17,6 +17,7 @@ from msgspec import DecodeError
 from redis.exceptions import RedisError
 
 from store.jitter import jitter
+from store.room.news import RoomNews, decode_room_news, room_channel
 from store.wire import (
     Delta,
     HoldNews,
@@ -46,6 +47,7 @@ class Listener(Protocol):
     def decided(self, decisions: Published) -> None: ...
     def changed(self, delta: Delta) -> None: ...
     def hold_changed(self, news: HoldNews) -> None: ...
+    def room_changed(self, news: RoomNews) -> None: ...
 
 
 class Follower:
@@ -56,6 +58,8 @@ class Follower:
         self._decisions = decisions_channel(event, gateway_id).encode()
         self._seats = seats_channel(event).encode()
         self._holds = holds_channel(event).encode()
+        self._room = room_channel(event).encode()
+        self._channels = (self._decisions, self._seats, self._holds, self._room)
         self._listener = listener
         self._subscribed_before = False
 
@@ -65,7 +69,7 @@ class Follower:
         while True:
             try:
                 async with self._client.pubsub() as pubsub:
-                    await pubsub.subscribe(self._decisions, self._seats, self._holds)
+                    await pubsub.subscribe(*self._channels)
                     await self._listen(pubsub)
             except (RedisError, OSError) as error:
                 log.warning("fan-out lost, subscribing again: %r", error)
@@ -86,7 +90,7 @@ class Follower:
                     self._hand_on(message["channel"], message["data"])
                 elif kind == "subscribe":
                     confirmed += 1
-                    if confirmed == 3:
+                    if confirmed == len(self._channels):
                         self._listener.subscribed(not self._subscribed_before)
                         self._subscribed_before = True
             if now - heard > SILENT_SECONDS_MAX:
@@ -103,5 +107,7 @@ class Follower:
                 self._listener.changed(decode_delta(data))
             elif channel == self._holds:
                 self._listener.hold_changed(decode_news(data))
+            elif channel == self._room:
+                self._listener.room_changed(decode_room_news(data))
         except DecodeError:
             log.exception("a message on %r cannot be read; what it said is asked for", channel)

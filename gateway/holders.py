@@ -118,6 +118,10 @@ class Holders:
             if not mine:
                 del self._sockets[buyer]
 
+    def here(self) -> list[tuple[str, Client]]:
+        """(buyer, socket) of all."""
+        return [(buyer, client) for buyer, clients in self._sockets.items() for client in clients]
+
     # --- changes ---
 
     def tell(self, buyer: str, frame: bytes, but: Client | None = None) -> None:

@@ -1,5 +1,5 @@
-"""uvicorn's HTTP/1.1 with a short way for `POST …/requests` and for notices of payment providers: no task, no
-scope, no queue of messages.
+"""uvicorn's HTTP/1.1 with a short way for `POST …/requests`, for notices of payment providers, and for a
+waiting room's `POST …/room/join` and `GET …/room`: no task, no scope, no queue of messages.
 
 The stock protocol starts a task for each request, hands it the body through an event and takes the
 answer back through two coroutine calls; that costs as much as everything onsale does with the request.
@@ -15,13 +15,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from gateway import turns
-from gateway.buyers.posting import Head, Posting, event_in
+from gateway.addresses import Headers, Peer
+from gateway.buyers.posting import Answer, Head, Posting, event_in
 from gateway.http_bounds import BoundedHttp
 from gateway.payments import notices
 from gateway.problems import TooLarge, body_of, status_of
+from gateway.room import posting as room
 from gateway.runtime import Runtime
 from notifier.hub import Message
 from store.errors import BadRequest
@@ -29,6 +31,11 @@ from store.words import REQUEST_BYTES_MAX
 
 _TOO_LARGE = TooLarge("body_too_large", f"A request has at most {REQUEST_BYTES_MAX} bytes.")
 _NOTICES = notices.PATH.encode()
+_JOIN, _ROOM = room.JOIN.encode(), room.STATUS.encode()
+NOT_MODIFIED = 304
+"""Says nothing of a body: it would be taken for the length of the one the client has."""
+_STREAM = b"/room/stream"
+_SHORT_METHODS = (b"POST", b"GET")
 _PROBLEM_HEAD: Head = [(b"content-type", b"application/problem+json")]
 
 
@@ -82,7 +89,7 @@ class Exchange:
             lines += (name, b": ", value, b"\r\n")
         if not self.keep_alive:
             lines.append(b"connection: close\r\n")
-        lines += (b"content-length: %d\r\n\r\n" % len(body), body)
+        lines += (b"\r\n",) if status == NOT_MODIFIED else (b"content-length: %d\r\n\r\n" % len(body), body)
         protocol.transport.write(b"".join(lines))
         if not self.keep_alive:
             protocol.transport.close()
@@ -99,12 +106,33 @@ class NoticeExchange(Exchange):
         runtime.payments.notices.hear(self.name, self.headers, self.body, self.answer)
 
 
+class RoomExchange(Exchange):
+    """One call of a waiting room; `name` is the event's."""
+
+    __slots__ = ("_asking", "_begin")
+
+    def __init__(self, protocol: HttpProtocol, name: str, headers: Head, begin: room.Begin) -> None:
+        super().__init__(protocol, name, headers)
+        self._begin = begin
+
+    def begin(self, runtime: Runtime) -> None:
+        peer = self.protocol.client
+        self._asking = self._begin(runtime, self.name, self.headers, self.body, self.answer, peer)
+
+
 class HttpProtocol(BoundedHttp):
     """`config.app` is the `Gateway`."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         turns.enter(transport)
         super().connection_made(transport)
+
+    def shutdown(self) -> None:
+        """A stream of news would go on for ever; its client comes back to the next gateway."""
+        super().shutdown()
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete and _STREAM in self.url:
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         turns.leave(self.transport)
@@ -117,7 +145,7 @@ class HttpProtocol(BoundedHttp):
     def begin_request(self) -> None:
         cycle: Any = self.cycle
         if (
-            self.parser.get_method() == b"POST"
+            self.parser.get_method() in _SHORT_METHODS
             and (cycle is None or cycle.response_complete)
             and self.parser.get_http_version() == "1.1"
             and self.parser.should_keep_alive()
@@ -132,14 +160,22 @@ class HttpProtocol(BoundedHttp):
         super().begin_request()
 
     def _short_way(self) -> Exchange | None:
+        if self.parser.get_method() == b"GET":
+            return self._room("GET") if self.url.endswith(_ROOM) else None
         if self.url.endswith(b"/requests"):
             slug = event_in(self.url.decode("latin-1"))
             return None if slug is None else Exchange(self, slug, self.headers)
+        if self.url.endswith(_JOIN):
+            return self._room("POST")
         if self.url.startswith(_NOTICES) and 0 < notices.told_length(self.headers) <= notices.BODY_BYTES_MAX:
             provider = self.url[len(_NOTICES) :].decode("latin-1")
             if self._runtime.payments.notices.knows(provider):
                 return NoticeExchange(self, provider, self.headers)
         return None
+
+    def _room(self, method: str) -> Exchange | None:
+        called = room.called(method, self.url.decode("latin-1"))
+        return None if called is None else RoomExchange(self, called[1], self.headers, called[0])
 
     @property
     def _runtime(self) -> Runtime:
@@ -165,7 +201,25 @@ class HttpProtocol(BoundedHttp):
             cycle.begin(self._runtime)
 
 
-async def serve(runtime: Runtime, slug: str, scope: Message, receive: Any, send: Any) -> None:
+def begin_request(
+    runtime: Runtime, slug: str, headers: Headers, body: bytes, answer: Answer, peer: Peer
+) -> Posting:
+    """As `Exchange` does."""
+    posting = Posting(runtime, slug, headers, body, answer)
+    posting.begin()
+    return posting
+
+
+def called(method: str, path: str) -> tuple[room.Begin, str] | None:
+    """(how it begins, the event) for a path that is answered by a callback; None for any other."""
+    if method == "POST" and (slug := event_in(path)) is not None:
+        return begin_request, slug
+    return room.called(method, path)
+
+
+async def serve(
+    runtime: Runtime, begin: room.Begin, slug: str, scope: Message, receive: Any, send: Any
+) -> None:
     """The same in plain ASGI."""
     answer: asyncio.Future[tuple[int, Head, bytes]] = asyncio.get_running_loop().create_future()
 
@@ -173,13 +227,15 @@ async def serve(runtime: Runtime, slug: str, scope: Message, receive: Any, send:
         if not answer.done():  # it is when the client is gone
             answer.set_result((status, head, body))
 
+    kept: object = None
     try:
-        posting = Posting(runtime, slug, scope["headers"], await _body(receive), answered)
-        posting.begin()
+        kept = begin(runtime, slug, scope["headers"], await _body(receive), answered, scope["client"])
     except (TooLarge, BadRequest) as error:
         answered(status_of(error), list(_PROBLEM_HEAD), body_of(error))
     status, head, body = await answer
-    head = [*head, (b"content-length", str(len(body)).encode())]
+    del kept
+    if status != NOT_MODIFIED:
+        head = [*head, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": head})
     await send({"type": "http.response.body", "body": body})
 

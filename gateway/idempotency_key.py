@@ -19,6 +19,8 @@ KEY_LENGTH_MAX: Final = 255
 OPERATORS: Final = "/v1/operator/"
 BUYERS: Final = ("/v1/events/", "/v1/tickets/")
 
+NO_KEY: Final = ("/requests", "/room/codes", "/room/join")
+
 _BARE: Final = r"[A-Za-z0-9._~-]{1,64}"
 _QUOTED: Final = r'"(?:[ !#-\[\]-~]|\\["\\]){1,255}"'
 _PARAMETERS: Final = r"(?:[ ]*;[ ]*[a-z*][a-z0-9_.*-]*(?:=[^;,]*)?)*"
@@ -57,8 +59,9 @@ def needs_key(path: str) -> bool:
 
 def takes_key(method: str, path: str) -> bool:
     """Whether what that call is answered is kept under its key. A key of `POST …/requests` is a name for the
-    request, which the ledger keeps for good, and is none of ours."""
-    mine = path.startswith((OPERATORS, *BUYERS)) and not path.endswith("/requests")
+    request, which the ledger keeps for good, and is none of ours. What makes presale codes takes none: its
+    answer is kept nowhere. Joining needs none: a place is one however often it is asked for."""
+    mine = path.startswith((OPERATORS, *BUYERS)) and not path.endswith(NO_KEY)
     return mine and method.upper() in CHANGING
 
 

@@ -20,6 +20,7 @@ from gateway.events import EventRuntime, Parts
 from gateway.problems import Busy
 from store import lookups
 from store.errors import NotFound, Unavailable
+from store.room import watching
 
 log = logging.getLogger("onsale.gateway")
 
@@ -75,6 +76,7 @@ class Events:
                 text = await lookups.plan_text(connection, row.id)
                 moves = await lookups.plan_moves(connection, row.id)
                 seat_map = await lookups.seat_map(connection, row.id)
+                room = await watching.now(connection, row.id)
         except NotFound:
             if len(self._missing) >= MISSING_MAX:
                 self._missing.clear()
@@ -82,7 +84,7 @@ class Events:
             raise
         except DATABASE_AWAY as error:
             raise Unavailable("The database is away. Try again shortly.") from error
-        runtime = EventRuntime(row, *text, moves, seat_map, self._parts)
+        runtime = EventRuntime(row, *text, moves, seat_map, room, self._parts)
         await runtime.start()
         self._loaded[slug] = runtime
         return runtime

@@ -16,12 +16,15 @@ from fastapi.openapi.utils import get_openapi
 from msgspec import Meta, Struct
 
 from gateway import idempotency_key
-from gateway.buyers.decode import hold_schemas, request_schema
+from gateway.buyers.decode import body_schemas, request_schema
 from gateway.calls import Call
 from gateway.holders import ChangedHold
 from gateway.idempotency_key import takes_key
 from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
+from gateway.room.described import CALLS as ROOM
+from gateway.room.draws_described import CALLS as DRAWS
+from gateway.room.protection_described import CALLS as ROOM_PROTECTION
 from gateway.tickets.described import CALLS as TICKETS
 from gateway.waiters import WaitingList
 from store.audit import Audit
@@ -222,7 +225,7 @@ class Stampede(Struct):
 _WHY = {
     400: "The request cannot be understood; `detail` says where.",
     401: "No token, or not a valid one.",
-    403: "Not from another site.",
+    403: "Not now, or not from here; see `code`.",
     404: "There is nothing of that name, or it is not yours.",
     405: "Not with this method; see `Allow`.",
     409: "The state of things does not allow it now; see `code`.",
@@ -404,9 +407,12 @@ CALLS: dict[tuple[str, str], Call] = {
     },
     **{
         ("post", f"/v1/operator/events/{{event}}/{word}"): _event_call()
-        for word in ("open", "pause", "resume", "close")
+        for word in ("lobby", "open", "pause", "resume", "close")
     },
     **TICKETS,
+    **ROOM_PROTECTION,
+    **DRAWS,
+    **ROOM,
 }
 
 
@@ -433,7 +439,7 @@ def describe(schema: dict[str, Any]) -> dict[str, Any]:
             parameters.append(idempotency_key.parameter(path))
         operation["parameters"] = parameters
     schema.setdefault("components", {})["schemas"] = (
-        components | request_schema()[1] | hold_schemas() | _own_bodies(schema)
+        components | request_schema()[1] | body_schemas() | _own_bodies(schema)
     )
     schema["components"]["securitySchemes"] = {
         "buyer": {"type": "http", "scheme": "bearer", "description": "The buyer's token."},

@@ -6,6 +6,7 @@ OnsaleError (store.errors)
 │   ├── NotFound        404
 │   ├── Conflicted      409
 │   ├── Unauthorized    401   no token, or not a valid one
+│   ├── Forbidden       403   not now, whoever asks
 │   ├── TooLarge        413
 │   ├── KeyReused       422   the key is known with other content
 │   └── TooMany         429   the caller's own bound
@@ -26,6 +27,10 @@ PROBLEM_TYPE = "application/problem+json"
 
 class Unauthorized(Refused):
     """The token is missing or not valid."""
+
+
+class Forbidden(Refused):
+    """It is not the caller's turn."""
 
 
 class TooLarge(Refused):
@@ -60,6 +65,7 @@ _STATUS: tuple[tuple[type[OnsaleError], int], ...] = (
     (NotFound, 404),
     (Conflicted, 409),
     (Unauthorized, 401),
+    (Forbidden, 403),
     (TooLarge, 413),
     (KeyReused, 422),
     (TooMany, 429),

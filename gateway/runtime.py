@@ -16,6 +16,8 @@ from gateway.events import Parts
 from gateway.loading import Events
 from gateway.metrics import Metrics
 from gateway.payments.desk import Desk
+from gateway.room.guard import Guard
+from gateway.room.streams import Streams
 from gateway.settings import Settings
 from notifier.hub import Hub
 from store import lookups
@@ -42,8 +44,10 @@ class Runtime:
         self.metrics = Metrics()
         self.tokens = Tokens(settings)
         self.hub = Hub(settings.bounds.sockets_max)
-        self.events = Events(Parts(settings, self.gateway_id, pool, client, self.metrics))
+        self.guard = Guard(settings.room, pool)
+        self.events = Events(Parts(settings, self.gateway_id, pool, client, self.metrics, self.guard))
         self.payments = Desk(settings, pool, client, self.events, self.gateway_id, self.metrics)
+        self.streams = Streams(settings.bounds.streams_max)
         self.stopping = False
         self.metrics.read(self)
 
@@ -64,6 +68,7 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
     runtime = Runtime(settings, pool, client)
     letting_go = asyncio.create_task(runtime.events.run())
     runtime.payments.start()
+    runtime.guard.start()
     try:
         yield runtime
     finally:
@@ -71,6 +76,7 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
         await end([letting_go])
         await runtime.hub.close_all()
         await runtime.payments.stop()
+        await runtime.guard.stop()
         await runtime.events.stop()
         await asyncio.gather(
             client.aclose(), pool.close(timeout=POOL_OPEN_SECONDS_MAX), return_exceptions=True

@@ -6,15 +6,15 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gateway.environment import Network, SettingNotValid, address, networks, origins, whole
+from gateway.room.settings import RoomSettings
 from notifier.tickets import TicketKeys, TicketKeysNotValid
 from store.settings import EngineUrls
 
+__all__ = ["Bounds", "PaymentSettings", "SettingNotValid", "Settings"]
+
 TOKEN_SECRET_BYTES_MIN = 32
 """An HS256 key shorter than its digest can be guessed (RFC 7518, 3.2)."""
-
-
-class SettingNotValid(Exception):
-    """A setting of the gateway has a value it cannot work with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,10 @@ class Bounds:
     """Age of the oldest undecided request above which new ones are refused."""
     undecided_without_database_max: int = 20_000
     """Undecided requests above which new ones are refused while Postgres is away."""
+    joins_waiting_max: int = 20_000
+    """Buyers who join and were not answered yet, per event of this gateway."""
+    streams_max: int = 2_000
+    """Clients of `GET …/room/stream`, which cost more than sockets."""
     hello_seconds_max: float = 10.0
     events_max: int = 1_000
     database_connections_max: int = 8
@@ -116,12 +120,12 @@ class PaymentSettings:
         source = os.environ if environ is None else environ
         return cls(
             provider=source.get("ONSALE_PAYMENT_PROVIDER", ""),
-            public_url=_address(source, "ONSALE_PUBLIC_URL"),
-            simulated_url=_address(source, "ONSALE_SIMULATED_URL"),
+            public_url=address(source, "ONSALE_PUBLIC_URL"),
+            simulated_url=address(source, "ONSALE_SIMULATED_URL"),
             simulated_secret=source.get("ONSALE_SIMULATED_SECRET", ""),
             stripe_key=source.get("ONSALE_STRIPE_KEY", ""),
             stripe_webhook_secret=source.get("ONSALE_STRIPE_WEBHOOK_SECRET", ""),
-            stripe_url=_address(source, "ONSALE_STRIPE_URL"),
+            stripe_url=address(source, "ONSALE_STRIPE_URL"),
             stripe_publishable_key=source.get("ONSALE_STRIPE_PUBLISHABLE_KEY", ""),
         )
 
@@ -137,6 +141,8 @@ class Settings:
     jwks_url: str = ""
     token_audience: str = ""
     origins: frozenset[str] = frozenset()
+    trusted_proxies: tuple[Network, ...] = ()
+    """Proxies of ours: who came to one of them is who it says in X-Forwarded-For (`gateway.addresses`)."""
     operator_key: str = field(default="", repr=False)
     ticket_key: str = field(default="", repr=False)
     """What tickets are signed with (`notifier.tickets.TicketKeys`); empty: this gateway makes none."""
@@ -145,6 +151,7 @@ class Settings:
     """Replicas that must have a request on disk before it is `accepted`."""
     bounds: Bounds = Bounds()
     payments: PaymentSettings = PaymentSettings()
+    room: RoomSettings = field(default_factory=RoomSettings)
 
     def __post_init__(self) -> None:
         if not self.token_secret and not self.jwks_url:
@@ -172,44 +179,21 @@ class Settings:
         return cls(
             engines=EngineUrls.from_env(source),
             host=source.get("ONSALE_HOST") or "127.0.0.1",
-            port=_whole(source, "ONSALE_PORT", 8000, 0, 65_535),
+            port=whole(source, "ONSALE_PORT", 8000, 0, 65_535),
             token_secret=source.get("ONSALE_TOKEN_SECRET", ""),
             jwks_url=source.get("ONSALE_JWKS_URL", ""),
             token_audience=source.get("ONSALE_TOKEN_AUDIENCE", ""),
-            origins=_origins(source.get("ONSALE_ORIGINS", "")),
+            origins=frozenset(origins(source, "ONSALE_ORIGINS")),
+            trusted_proxies=networks(source, "ONSALE_TRUSTED_PROXIES"),
             operator_key=source.get("ONSALE_OPERATOR_KEY", ""),
             ticket_key=source.get("ONSALE_TICKET_KEY", ""),
             demo=source.get("ONSALE_DEMO", "") == "1",
-            stream_replicas=_whole(source, "ONSALE_STREAM_REPLICAS", 0, 0, 16),
+            stream_replicas=whole(source, "ONSALE_STREAM_REPLICAS", 0, 0, 16),
             bounds=Bounds(
-                sockets_max=_whole(source, "ONSALE_SOCKETS_MAX", 20_000, 1, 1_000_000),
-                lag_seconds_max=float(_whole(source, "ONSALE_LAG_MAX_SECONDS", 30, 1, 3_600)),
-                database_connections_max=_whole(source, "ONSALE_DATABASE_CONNECTIONS_MAX", 8, 2, 100),
+                sockets_max=whole(source, "ONSALE_SOCKETS_MAX", 20_000, 1, 1_000_000),
+                lag_seconds_max=float(whole(source, "ONSALE_LAG_MAX_SECONDS", 30, 1, 3_600)),
+                database_connections_max=whole(source, "ONSALE_DATABASE_CONNECTIONS_MAX", 8, 2, 100),
             ),
             payments=PaymentSettings.from_env(source),
+            room=RoomSettings.from_env(source),
         )
-
-
-def _whole(source: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
-    text = source.get(name) or str(default)
-    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
-        raise SettingNotValid(f"{name} is {text!r}; it must be a whole number from {least} to {most}.")
-    return int(text)
-
-
-def _address(source: Mapping[str, str], name: str) -> str:
-    text = source.get(name, "").strip().rstrip("/")
-    if text and not text.startswith(("https://", "http://")):
-        raise SettingNotValid(f"{name} is {text!r}; write an address like https://tickets.example.org")
-    return text
-
-
-def _origins(text: str) -> frozenset[str]:
-    origins = frozenset(origin.strip().rstrip("/") for origin in text.split(",") if origin.strip())
-    for origin in origins:
-        if not origin.startswith(("https://", "http://")) or origin.count("/") != 2:
-            raise SettingNotValid(
-                f"ONSALE_ORIGINS names {origin!r}; write origins like https://tickets.example.org, "
-                "separated by commas."
-            )
-    return origins

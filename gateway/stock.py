@@ -159,6 +159,11 @@ class Stock:
         ends = self._area_ends[area]
         return min(ends) * _SECOND_US if ends else None
 
+    @property
+    def holds_anything(self) -> bool:
+        """Whether something is held, as far as one can know: it may come back."""
+        return any(self.held) or any(self._area_ends)
+
     def soonest_of_all(self) -> int | None:
         """When the first hold of the house runs out, or None."""
         places = [self.soonest_place(area) for area, ends in enumerate(self._area_ends) if ends]

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from store.mail import Alone
 from store.outbox import Told
 
 _DECIMALS: Final = {0: "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF UGX VND VUV XAF XOF XPF",
@@ -51,8 +52,8 @@ class About(Struct, frozen=True):
         return self.url.rpartition("/")[0]
 
 
-def letter(kind: Told, body: Mapping[str, Any], about: About) -> Letter | None:
-    """What the buyer is told of an outbox row, or None where it is not told by mail."""
+def letter(kind: Told | Alone, body: Mapping[str, Any], about: About) -> Letter | None:
+    """What the buyer is told of an outbox row or by mail alone, or None where it is not told by mail."""
     event, amount = plain(about.name), _amount(body, "amount_minor")
     tickets = f"{about.url}/tickets/{body['order']}" if body.get("order") else None
     match kind:
@@ -93,11 +94,13 @@ def letter(kind: Told, body: Mapping[str, Any], about: About) -> Letter | None:
                 ),
             )
         case Told.ORDER_CHANGED | Told.ORDER_REFUNDED:
-            return _taken_back(kind, body, event, tickets)
+            return _taken_back(body, event, tickets, whole=kind is Told.ORDER_REFUNDED)
         case Told.EVENT_CANCELED:
             return _canceled(body, event, about)
         case Told.EVENT_MOVED:
             return _moved(body, event, about)
+        case Alone.PLACE_ADMITTED:
+            return _your_turn(body, event, about)
         case _:
             return None
 
@@ -116,12 +119,12 @@ _OFF: Final = {
 }
 
 
-def _taken_back(kind: Told, body: Mapping[str, Any], event: str, tickets: str | None) -> Letter:
+def _taken_back(body: Mapping[str, Any], event: str, tickets: str | None, *, whole: bool) -> Letter:
     amount = _amount(body, "refund_minor")
     back = (
         f"{amount} goes back to where the payment came from." if amount else "What you paid for it goes back."
     )
-    if kind is Told.ORDER_REFUNDED:
+    if whole:
         why = _OFF.get(str(body.get("reason")))
         lines = (why or "Your order was taken back, and its tickets are no longer valid.", back, _THEN)
         return Letter(f"Your order for {event} was taken back", lines)
@@ -171,6 +174,16 @@ def _came_along(body: Mapping[str, Any], event: str, about: About, tickets: str 
         "The tickets you had are no longer valid. Please take the new ones with you.",
     )
     return Letter(f"Your new tickets for {event}", lines, tickets, "See your new tickets")
+
+
+def _your_turn(body: Mapping[str, Any], event: str, about: About) -> Letter:
+    lines = (
+        f"It is your turn to choose your places for {event}.",
+        *_facts(("Please begin by", _date(body.get("begin_by"), about))),
+        "Open the page where you joined the waiting room, or sign in there as you did then.",
+        "If you come too late, join again: you are called before those who were behind you.",
+    )
+    return Letter(f"It is your turn: {event}", lines, about.url, "Begin now")
 
 
 def _when_and_where(about: About) -> tuple[str, ...]:

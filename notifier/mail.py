@@ -42,10 +42,10 @@ class Carrier(Protocol):
         """Its connection ends."""
 
 
-def message_id(outbox_id: int, address: str, sender: str) -> str:
-    """The same for the same mail, and it says nothing of the address."""
-    digest = hashlib.sha256(f"{outbox_id}\n{address}".encode()).hexdigest()[:24]
-    return f"<{outbox_id}.{digest}@{sender.rpartition('@')[2].strip('> ') or 'localhost'}>"
+def message_id(number: int | str, address: str, sender: str) -> str:
+    """The same for the same mail; `number` is its outbox row's. It says nothing of the address."""
+    digest = hashlib.sha256(f"{number}\n{address}".encode()).hexdigest()[:24]
+    return f"<{number}.{digest}@{sender.rpartition('@')[2].strip('> ') or 'localhost'}>"
 
 
 def message(says: Letter, sender: str, to: str, identity: str, made_at: datetime) -> EmailMessage:

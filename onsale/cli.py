@@ -113,6 +113,8 @@ def _mount(name: str, help_text: str, module: str, attribute: str) -> None:
 
 _mount("venue", "Import, check and list seating plans.", "onsale.commands.venue", "app")
 _mount("event", "Create an event, open it, pause it, close it.", "onsale.commands.event", "app")
+_mount("room", "An event's waiting room: make it, see it, pace it.", "onsale.commands.room", "app")
+_mount("draw", "The waiting room's draw: anybody checks it.", "onsale.commands.draw", "app")
 _mount("chores", "What is done beside the sale: list, run one now.", "onsale.commands.chores", "app")
 _mount("tour", "Create a tour, add an event to it.", "onsale.commands.tour", "app")
 _mount("webhook", "Say who is told what becomes true, and how it went.", "onsale.commands.webhook", "app")

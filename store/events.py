@@ -22,6 +22,7 @@ from psycopg.types.json import Jsonb
 from store.errors import Conflicted, NotFound, Unavailable
 from store.lost_time import INSERT_FACT, LOCK_CURSOR, give_pause_back
 from store.plan import Plan
+from store.room.rooms import end_lobby
 from store.terms import DECIDED_BY, TERMS, Terms, check, check_limits, check_moment, check_terms, terms_in
 from store.venues.rows import load_plan
 from store.words import EventId, EventState, FactKind, Micros, Policy, TourLimit
@@ -109,6 +110,19 @@ FROM venue WHERE id = %s
 _JOIN_TOUR = "UPDATE event SET tour_id = %s WHERE id = %s"
 
 
+@contextmanager
+def changing(conn: Conn) -> Iterator[None]:
+    """A transaction that changes an event by hand; raises `Unavailable` when it is locked too long."""
+    try:
+        with conn.transaction():
+            conn.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_SECONDS_MAX}s'")
+            yield
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
+        raise Unavailable(
+            "The event is being changed by somebody else; nothing was changed. Try again."
+        ) from error
+
+
 def create_event(
     conn: Conn,
     slug: str,
@@ -139,7 +153,7 @@ def create_event(
     check_limits(all_terms.limits, all_terms.seats_per_buyer_max, categories)
     values |= _as_columns(terms_in(all_terms))
     try:
-        with _transaction(conn):
+        with changing(conn):
             if conn.execute("SELECT 1 FROM venue WHERE id = %s", (venue_id,)).fetchone() is None:
                 raise NotFound("unknown_venue", f"There is no venue {venue_id}. Import or make one first.")
             event = int(_one(conn, _INSERT_EVENT, values))
@@ -152,7 +166,7 @@ def create_event(
         raise Conflicted(
             "event_exists", f"There is an event {slug!r} already. Choose another name."
         ) from error
-    with _transaction(conn):  # without statistics the batch's unnest join gets a bad plan
+    with changing(conn):  # without statistics the batch's unnest join gets a bad plan
         conn.execute("ANALYZE seat")
     return event
 
@@ -177,12 +191,14 @@ def set_state(
     Leaving a pause gives every hold that ran when it began the lost time back. Raises `NotFound`,
     `Conflicted` (event_state) for a change the state does not allow, `Unavailable` when locked too long.
     """
-    with _transaction(conn):
+    with changing(conn):
         event = _locked(conn, slug)
         if to not in TRANSITIONS[event.state] or (leaving is not None and event.state not in leaving):
             raise Conflicted("event_state", _not_allowed(event, to, leaving))
         extended_us = give_pause_back(conn, event.id) if event.state is EventState.PAUSED else 0
         conn.execute(_SET_STATE, {"to": to.value, "event": event.id})
+        if to is EventState.OPEN:
+            end_lobby(conn, event.id)
         _tell_allocator(conn, event.id, holds_extended_us=extended_us)
         return get_event(conn, slug)
 
@@ -209,7 +225,7 @@ def open_when_due(conn: Conn, event_id: int) -> int | None:
     Returns how many microseconds are left until then: 0 when this call opened it, None when there is
     nothing to wait for. Whoever calls it, however often, an event is opened by its schedule once.
     """
-    with _transaction(conn):
+    with changing(conn):
         row = conn.cursor(row_factory=tuple_row).execute(_OPENS_IN_US, (event_id,)).fetchone()
         if row is None:
             return None
@@ -217,6 +233,7 @@ def open_when_due(conn: Conn, event_id: int) -> int | None:
             return int(row[0])
         if conn.execute(_OPEN_WHEN_DUE, (event_id,)).fetchone() is None:
             return OPENING_LOCKED_US
+        end_lobby(conn, event_id)
         _tell_allocator(conn, event_id)
         return 0
 
@@ -230,7 +247,7 @@ def set_policy(conn: Conn, slug: str, **change: Any) -> Event:
     """
     change = {term: value for term, value in change.items() if value is not None}
     check_terms(change)
-    with _transaction(conn):
+    with changing(conn):
         event = _locked(conn, slug)
         _check_limits(conn, event, change)
         _check_payment(event, change)
@@ -246,7 +263,7 @@ def join_tour(conn: Conn, slug: str, tour_id: int) -> tuple[str | None, Event]:
 
     Raises `NotFound`, `Conflicted` (event_not_draft) for one that has begun, (event_of_tour) for another's.
     """
-    with _transaction(conn):
+    with changing(conn):
         event = _locked(conn, slug)
         policy = load_policy(conn, EventId(event.id))
         if policy.tour is not None and policy.tour.id == tour_id:
@@ -287,18 +304,6 @@ def load_policy(conn: Conn, event_id: int) -> Policy:
         paused_at=None if paused_at is None else Micros(paused_at),
         **dict(zip(DECIDED_BY, terms, strict=True)),
     )
-
-
-@contextmanager
-def _transaction(conn: Conn) -> Iterator[None]:
-    try:
-        with conn.transaction():
-            conn.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_SECONDS_MAX}s'")
-            yield
-    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
-        raise Unavailable(
-            "The event is being changed by somebody else; nothing was changed. Try again."
-        ) from error
 
 
 def _check_limits(conn: Conn, event: Event, change: dict[str, Any]) -> None:

@@ -65,10 +65,12 @@ DELETE FROM idempotency_key WHERE scope = %(scope)s AND owner = %(owner)s AND st
 """
 
 TRIM: Final = f"""
--- Nobody waits for anybody: rows that are taken anew in this moment are left out.
-DELETE FROM idempotency_key WHERE scope IN (
+-- Nobody waits for anybody: rows that are taken anew in this moment are left out. Chosen once: in a nested
+-- loop they would be chosen again for each that was deleted.
+WITH old AS MATERIALIZED (
   SELECT scope FROM idempotency_key WHERE made_at <= clock_timestamp() - interval '{KEPT_HOURS} hours'
    ORDER BY made_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+DELETE FROM idempotency_key USING old WHERE idempotency_key.scope = old.scope
 """
 
 _decode_head = msgspec.json.Decoder(list[tuple[str, str]]).decode

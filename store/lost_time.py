@@ -1,4 +1,5 @@
-"""Time that holders lost, given back to the holds that ran when it began: a pause's, or an outage's.
+"""Time that holders lost, given back to the holds that ran when it began: a pause's, or an outage's. Who was
+inside the waiting room gets it back too, to begin and to shop.
 
 An owner shows signs of life: it takes or renews the lease, it writes batches. Between two signs more than
 `OUTAGE_SECONDS` apart nobody attended to the event, whatever the reason: Postgres was away, every allocator
@@ -6,7 +7,8 @@ was, or all of onsale was stopped. Whoever takes the event over gives holds that
 transaction, which is the next sign: so it is given once. Until then no batch lets a hold run out (the
 fence refuses it), and holders can pay and extend what will get its time back (`RUN_BY`).
 
-Lock order, as for all writers: event row, cursor row, holds by id; the lease row last.
+Lock order, as for all writers: event row, cursor row, holds by id, the waiting room's row and then its
+places; the lease row last.
 """
 
 from __future__ import annotations
@@ -76,6 +78,17 @@ EXTEND_HOLDS: Final = """
 UPDATE hold SET expires_at = expires_at + %(lost)s * interval '1 microsecond'
  WHERE event_id = %(event)s AND state = 'active' AND expires_at > to_timestamp(%(since)s / 1000000.0)
 """
+CHANGE_ROOM: Final = """
+-- Locks the row, if there is one: whoever admits and ends places has committed, or begins again after this.
+UPDATE room SET version = version + 1 WHERE event_id = %(event)s RETURNING version
+"""
+EXTEND_PLACES: Final = """
+-- As with holds: of who is inside, what ran then.
+UPDATE place SET begin_by = begin_by + %(lost)s * interval '1 microsecond',
+       until = until + %(lost)s * interval '1 microsecond', version = %(version)s
+ WHERE event_id = %(event)s AND state = 'admitted'
+   AND coalesce(until, begin_by) > to_timestamp(%(since)s / 1000000.0)
+"""
 GIVEN_UNTIL: Final = """
 UPDATE lease SET given_until = to_timestamp(%(now)s / 1000000.0) WHERE event_id = %(event)s
 """
@@ -129,6 +142,9 @@ def _give(conn: Conn, event_id: int, since: int, lost: str) -> tuple[bool, int]:
     row = _first(conn, lost, given)
     assert row is not None, "the event is locked, so it is there"
     conn.execute(EXTEND_HOLDS, given | {"lost": row[0]})
+    room = _first(conn, CHANGE_ROOM, given)
+    if room is not None:
+        conn.execute(EXTEND_PLACES, given | {"lost": row[0], "version": room[0]})
     conn.execute(GIVEN_UNTIL, given | {"now": row[1]})
     return running, int(row[0])
 

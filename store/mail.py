@@ -4,13 +4,15 @@
 transaction that writes the mails: none is left out and none is written twice. Sending is `due → sent`: who is
 killed between the two sends once more, under the same Message-ID.
 
-Only payments have an address, so who bought what cost nothing is told by nobody.
+Only payments have an address, so who bought what cost nothing is told by nobody. What is told by mail alone
+(`Alone`) has no row of the outbox; whoever makes it true writes the mail in the same transaction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Final
 
 from msgspec import Struct
@@ -150,13 +152,21 @@ DELETE FROM mail WHERE id IN (
 """
 
 
+class Alone(StrEnum):
+    """What nobody is told but by mail."""
+
+    PLACE_ADMITTED = "place.admitted"
+    """It is somebody's turn: {place, begin_by}; see `store.room.telling`."""
+
+
 class Mail(Struct, frozen=True):
     """A mail that was taken; `body` is JSON of the outbox row."""
 
     id: int
-    outbox_id: int
+    outbox_id: int | None
+    """None: `kind` is one of `Alone`."""
     address: str
-    kind: Told
+    kind: Told | Alone
     body: bytes
     attempts: int
     slug: str
@@ -196,7 +206,11 @@ async def write_down(connection: Conn, event_id: int, limit: int = READ_MAX) -> 
 async def take(connection: Conn, limit: int = TAKE_MAX) -> list[Mail]:
     """Mails to send now; nobody else takes them for `TAKEN_SECONDS`."""
     rows = await (await connection.execute(TAKE, {"limit": min(limit, TAKE_MAX)})).fetchall()
-    return [Mail(*(*row[:3], Told(row[3]), row[4].encode(), *row[5:])) for row in rows]
+    return [Mail(*(*row[:3], _kind(row[3]), row[4].encode(), *row[5:])) for row in rows]
+
+
+def _kind(text: str) -> Told | Alone:
+    return Alone(text) if text in list(Alone) else Told(text)
 
 
 async def put_back(connection: Conn, mails: Sequence[Mail]) -> None:

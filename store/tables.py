@@ -7,6 +7,7 @@ import store.chores.schema
 import store.figures.schema
 import store.idempotency_schema
 import store.payments.schema
+import store.room.schema
 import store.subscribers.schema
 import store.tickets.schema  # noqa: F401  # each adds its tables
 from store.schema import metadata

@@ -22,13 +22,11 @@ import msgspec
 from msgspec import Struct, field
 from standardwebhooks import Webhook
 
-from bench.clients import cpu_seconds
-from bench.http_client import HttpConnection, open_http
+from bench.http_rounds import Rounds
 
 PATH: Final = "/v1/payments/notices/simulated"
 READY: Final = b"ready\n"
 GO: Final = b"go\n"
-CONNECT_BURST: Final = 50
 
 
 class TellerOrders(Struct):
@@ -90,87 +88,27 @@ def answer_of(status: int, body: bytes) -> str:
 
 
 class Teller:
-    """Connections that stay open, and the round that runs on them."""
+    """Connections that stay open, and what the next round on them tells."""
 
     def __init__(self, orders: TellerOrders) -> None:
-        self._orders = orders
+        self._host = f"{orders.host}:{orders.port}"
         self._webhook = Webhook(orders.secret)
-        self._connections: dict[int, HttpConnection] = {}
-        self._sent_ns = [0] * orders.connections
-        self._left: list[bytes] = []
-        self._unanswered = 0
-        self._answers: Counter[tuple[int, bytes]] = Counter()
-        self._latencies_ns: list[int] = []
-        self._done = asyncio.Event()
-        self._lost: Exception | None = None
-
-    async def connect(self) -> None:
-        """Every connection is open when this returns: the gateway closes those that are idle for seconds."""
-        await asyncio.sleep(0)  # what was closed meanwhile is known after a turn of the loop
-        there = self._connections
-        gone = [n for n in range(self._orders.connections) if n not in there or not there[n].connected]
-        for start in range(0, len(gone), CONNECT_BURST):
-            burst = gone[start : start + CONNECT_BURST]
-            there.update(zip(burst, await asyncio.gather(*map(self._open, burst)), strict=True))
-
-    async def _open(self, number: int) -> HttpConnection:
-        def heard(status: int, body: bytes) -> None:
-            self._answered(number, status, body)
-
-        return await open_http(self._orders.host, self._orders.port, heard, self._lose)
+        self._rounds = Rounds(orders.host, orders.port, orders.connections)
+        self._next: list[bytes] = []
+        self.connect, self.close = self._rounds.connect, self._rounds.close
 
     def sign(self, notices: list[tuple[str, str]]) -> None:
         """What the next round tells."""
         at = datetime.fromtimestamp(int(time.time()), UTC)
-        host = f"{self._orders.host}:{self._orders.port}"
-        self._left = [signed_request(self._webhook, *notice, host, at) for notice in reversed(notices)]
+        self._next = [signed_request(self._webhook, *notice, self._host, at) for notice in notices]
 
     async def tell(self) -> Told:
         """One round, from its first sending to its last answer."""
-        await self.connect()
-        self._unanswered = len(self._left)
-        self._answers, self._latencies_ns = Counter(), []
-        self._done.clear()
-        gc.collect()
-        gc.disable()
-        cpu, began_ns = cpu_seconds(), time.monotonic_ns()
-        for number in self._connections:
-            self._send(number)
-        await self._done.wait()
-        seconds, cpu = (time.monotonic_ns() - began_ns) / 1e9, cpu_seconds() - cpu
-        gc.enable()
-        if self._lost is not None:
-            raise self._lost
+        ran = await self._rounds.run(self._next)
         answers: Counter[str] = Counter()
-        for (status, body), count in self._answers.items():
+        for (status, body), count in ran.answers.items():
             answers[answer_of(status, body)] += count
-        return Told(seconds, dict(answers), self._latencies_ns, cpu)
-
-    def close(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
-
-    def _send(self, number: int) -> None:
-        if self._left:
-            self._sent_ns[number] = time.monotonic_ns()
-            self._connections[number].send(self._left.pop())
-
-    def _answered(self, number: int, status: int, body: bytes) -> None:
-        if not self._unanswered:  # an idle connection is told that it took too long
-            return
-        self._latencies_ns.append(time.monotonic_ns() - self._sent_ns[number])
-        self._answers[status, body] += 1
-        self._unanswered -= 1
-        if self._unanswered:
-            self._send(number)
-        else:
-            self._done.set()
-
-    def _lose(self, error: Exception | None) -> None:
-        if self._unanswered:
-            said = f"The gateway ended a connection with {self._unanswered} notices to go."
-            self._lost = error or ConnectionError(said)
-            self._done.set()
+        return Told(ran.seconds, dict(answers), ran.latencies_ns, ran.cpu_seconds)
 
 
 async def main() -> None:

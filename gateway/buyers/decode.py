@@ -108,6 +108,57 @@ class Leave(Frame, frozen=True, tag="leave"):
     id: RequestId
 
 
+CODE_LENGTH_MAX = 200
+PROOF_LENGTH_MAX = 2_000
+HUMAN_LENGTH_MAX = 4_096
+"""Turnstile's has at most 2,048 characters."""
+Code = Annotated[str, Meta(min_length=1, max_length=CODE_LENGTH_MAX)]
+Proof = Annotated[str, Meta(max_length=PROOF_LENGTH_MAX)]
+Human = Annotated[str, Meta(max_length=HUMAN_LENGTH_MAX)]
+
+
+class Join(Frame, frozen=True, tag="join"):
+    """A place in the waiting room, or the one there is."""
+
+    code: Code | UnsetType = UNSET
+    """To the priority lane."""
+    proof: Proof | UnsetType = UNSET
+    """That a computer worked for it."""
+    human: Human | UnsetType = UNSET
+    """What the human check gave the page, where there is one."""
+    email: Email | UnsetType = UNSET
+    """Where the buyer is told that it is their turn."""
+
+
+class Begin(Frame, frozen=True, tag="begin"):
+    """Who was called begins."""
+
+
+class LeaveLine(Frame, frozen=True, tag="leave_line"):
+    """Give the place up."""
+
+
+class Wish(Frame, frozen=True, tag="wish"):
+    """File a wish for the ballot in place of any other; null withdraws it. Without `want`: what is filed?"""
+
+    want: Want | UnsetType | None = UNSET
+
+
+class JoinBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """As `join`."""
+
+    code: Code | UnsetType = UNSET
+    proof: Proof | UnsetType = UNSET
+    human: Human | UnsetType = UNSET
+    email: Email | UnsetType = UNSET
+
+
+class ResumeBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """The token of a place."""
+
+    token: Annotated[str, Meta(max_length=TOKEN_LENGTH_MAX)]
+
+
 class ReleaseBody(Struct, frozen=True, forbid_unknown_fields=True):
     """What `release` names; nothing at all: the whole hold."""
 
@@ -134,12 +185,14 @@ class _Named(Struct):
 
 
 _decode_frame: Any = msgspec.json.Decoder(
-    Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave
+    Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave | Join | Begin | LeaveLine | Wish
 ).decode
 _decode_want = msgspec.json.Decoder(Want).decode
 _decode_named = msgspec.json.Decoder(_Named).decode
 
-ClientFrame = Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave
+ClientFrame = (
+    Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave | Join | Begin | LeaveLine | Wish
+)
 Body = TypeVar("Body", bound=Struct)
 
 
@@ -180,7 +233,7 @@ def request_from_json(body: bytes) -> Want:
 
 
 def body_from_json(body: bytes, kind: type[Body]) -> Body:
-    """The body of a POST about a hold; raises `TooLarge` (body_too_large) or `BadRequest` (bad_body)."""
+    """The body of a call; raises `TooLarge` (body_too_large) or `BadRequest` (bad_body)."""
     if len(body) > REQUEST_BYTES_MAX:
         raise TooLarge("body_too_large", f"A request has at most {REQUEST_BYTES_MAX} bytes.")
     try:
@@ -234,10 +287,11 @@ def _check_choice(choice: Choice) -> None:
             raise BadRequest("prices_crossed", "`price_min` is above `price_max`: no seat costs that.")
 
 
-def hold_schemas() -> dict[str, dict[str, Any]]:
-    """JSON Schemas of the bodies of POSTs about a hold, by name; say all that is checked of them."""
+def body_schemas() -> dict[str, dict[str, Any]]:
+    """JSON Schemas of bodies that msgspec decodes, by name; say all that is checked of them."""
     schemas = {
-        kind.__name__: msgspec.json.schema(kind)["$defs"][kind.__name__] for kind in (ReleaseBody, ExtendBody)
+        kind.__name__: msgspec.json.schema(kind)["$defs"][kind.__name__]
+        for kind in (ReleaseBody, ExtendBody, JoinBody, ResumeBody)
     }
     release = schemas["ReleaseBody"]
     release["properties"]["seats"]["uniqueItems"] = True

@@ -179,15 +179,32 @@ class Posting:
                 raise error
             event.must_sell()
             # without the ledger nobody can say that this is a first attempt, and only those are gated
-            if self._gone and error is None and event.intake.find(self._buyer, self._key) is None:
-                event.gated += 1
-                detail = "What you ask for is gone, see `reason`. No place in the order was used."
-                more = {"id": self._key, **told(self._gone)}
-                self._end(409, [_PROBLEM], problem_body(409, "not_queued", detail, **more))
-                return
-            self._submit()
+            first = error is None
+            if event.room is None or event.room.lets_in(self._buyer):
+                self._take(first)
+            else:
+                event.room.let_in(self._buyer, lambda refused: self._let_in(refused, first))
         except OnsaleError as refused:
             self._refuse(refused)
+
+    def _let_in(self, refused: OnsaleError | None, first: bool) -> None:
+        """The waiting room says whether it is this buyer's turn."""
+        try:
+            if refused is not None:
+                raise refused
+            self._take(first)
+        except OnsaleError as error:
+            self._refuse(error)
+
+    def _take(self, first: bool) -> None:
+        event = self._event
+        if self._gone and first and event.intake.find(self._buyer, self._key) is None:
+            event.gated += 1
+            detail = "What you ask for is gone, see `reason`. No place in the order was used."
+            more = {"id": self._key, **told(self._gone)}
+            self._end(409, [_PROBLEM], problem_body(409, "not_queued", detail, **more))
+            return
+        self._submit()
 
     def _submit(self) -> None:
         seconds = self._wait_seconds or APPEND_SECONDS_MAX

@@ -1,8 +1,8 @@
 """A buyer's websocket: frames are handled where they are read; everything written goes through the hub.
 
 Between reading a `request` frame and the append queue nothing waits (see `gateway/protocol.py`). Only
-`release`, `confirm`, `extend`, `leave` and the greeting wait, and then only this buyer's own next frame waits
-with them: decisions are written meanwhile.
+`OWNING` frames and the greeting wait, and then only this buyer's own next frame waits with them: decisions
+are written meanwhile.
 """
 
 from __future__ import annotations
@@ -11,16 +11,21 @@ import asyncio
 import time
 from typing import Any
 
+from gateway.addresses import Address, address_of
 from gateway.buyers import owning
 from gateway.buyers.decode import (
+    Begin,
     Confirm,
     Extend,
     Hello,
+    Join,
     Leave,
+    LeaveLine,
     Release,
     Request,
     Resume,
     Waiting,
+    Wish,
     frame_from_json,
     id_in,
     want_of,
@@ -32,6 +37,7 @@ from gateway.gate import not_queued_frame, refusable
 from gateway.holders import hold_frame
 from gateway.problems import TooMany, Unauthorized, error_frame
 from gateway.protocol import EXTENSION, SocketProtocol
+from gateway.room import acting
 from gateway.runtime import Runtime
 from notifier.hub import Client, Message
 from store.errors import BadRequest, NotFound, OnsaleError, Refused, Unavailable
@@ -47,6 +53,8 @@ TOO_MANY_UNDECIDED = 4429
 TRY_LATER = 1013
 OVER_BOUND_MAX = 100
 """Requests over the buyer's bound, one after the other, before the socket is closed."""
+OWNING = (Release, Confirm, Extend, Leave, Begin, LeaveLine, Wish)
+"""Frames that wait for Postgres, and this socket's next ones behind them."""
 LOOKED_UP_MAX = 200
 """Keys of one socket that the ledger is asked for at a time: all sockets share its look-ups."""
 
@@ -75,7 +83,8 @@ async def serve(runtime: Runtime, scope: Message, receive: Any, send: Any) -> No
     await send({"type": "websocket.accept"})
     protocol: SocketProtocol | None = scope.get("extensions", {}).get(EXTENSION, {}).get("protocol")
     client = runtime.hub.enter(send, None if protocol is None else protocol.write_text)
-    socket = BuyerSocket(runtime, client)
+    address = address_of(scope["client"], scope["headers"], runtime.settings.trusted_proxies)
+    socket = BuyerSocket(runtime, client, address)
     try:
         if not runtime.origin_allowed(*request_headers(scope)):
             client.close(ORIGIN_REFUSED, "origin not allowed")
@@ -95,13 +104,15 @@ class BuyerSocket:
     """What one socket knows; also the `Waiter` its decisions go to."""
 
     __slots__ = (
-        "_buyer", "_buyer_id", "_client", "_event", "_looked_up", "_over_bound", "_owning", "_runtime",
+        "_address", "_buyer", "_buyer_id", "_client", "_event", "_looked_up", "_over_bound", "_owning",
+        "_runtime",
     )  # fmt: skip
     prompt = False
 
-    def __init__(self, runtime: Runtime, client: Client) -> None:
+    def __init__(self, runtime: Runtime, client: Client, address: Address) -> None:
         self._runtime = runtime
         self._client = client
+        self._address = address
         self._event: EventRuntime = None  # type: ignore[assignment]  # set by greet before anything reads it
         self._buyer = Buyer("", 0.0)
         self._buyer_id = ""
@@ -159,6 +170,8 @@ class BuyerSocket:
         self._client.write(event.welcome(self._buyer_id))
         event.clients.add(self._client)
         event.holders.enter(self._buyer_id, self._client)
+        if event.room is not None:
+            event.room.enter(self._buyer_id, self._client)
         if hello.watch:
             event.watch.watchers.add(self._client)
 
@@ -166,6 +179,8 @@ class BuyerSocket:
         if self._event is not None:
             self._event.clients.discard(self._client)
             self._event.holders.leave(self._buyer_id, self._client)
+            if self._event.room is not None:
+                self._event.room.leave(self._buyer_id, self._client)
             self._event.waiters.forget(self._buyer_id, self._client)
             self._event.intake.leave(self._buyer_id, self)
             self._event.watch.watchers.discard(self._client)
@@ -202,8 +217,12 @@ class BuyerSocket:
                 self._request(frame)
             elif isinstance(frame, Resume):
                 self._resume(frame)
-            elif isinstance(frame, (Release, Confirm, Extend, Leave)):
+            elif isinstance(frame, OWNING):
                 return False
+            elif isinstance(frame, Join):
+                self._check_token()
+                asker = acting.Asker(self._buyer_id, self._address)
+                acting.join(self._runtime, self._event, asker, frame, self._client)
             elif isinstance(frame, Waiting):
                 self._check_token()
                 self._event.waiters.subscribe(self._buyer_id, self._client)
@@ -235,14 +254,30 @@ class BuyerSocket:
             self._ask_first(frame.id, want)
             return
         event.must_sell()
+        if event.room is None or event.room.lets_in(buyer):
+            self._take_request(frame.id, want)
+        else:
+            event.room.let_in(buyer, lambda error: self._let_in(frame.id, want, error))
+
+    def _let_in(self, request_id: str, want: Want, refused: OnsaleError | None) -> None:
+        """The waiting room says whether it is this buyer's turn."""
+        try:
+            if refused is not None:
+                raise refused
+            self._take_request(request_id, want)
+        except OnsaleError as error:
+            self._refuse(error, request_id)
+
+    def _take_request(self, request_id: str, want: Want) -> None:
+        event, buyer = self._event, self._buyer_id
         if (
             refusable(want, again=False, undecided=event.intake.undecided_of(buyer))
             and (gone := event.gate(want))
         ):  # fmt: skip
             event.gated += 1
-            self._client.write(not_queued_frame(frame.id, gone))
+            self._client.write(not_queued_frame(request_id, gone))
             return
-        event.intake.submit(buyer, frame.id, canonical_want(want), self)
+        event.intake.submit(buyer, request_id, canonical_want(want), self)
         self._over_bound = 0
 
     def _ask_first(self, request_id: str, want: Want) -> None:
@@ -259,6 +294,17 @@ class BuyerSocket:
                 return
             try:
                 event.must_sell()
+                if event.room is None or event.room.lets_in(buyer):
+                    event.intake.submit(buyer, request_id, content, self)
+                else:
+                    event.room.let_in(buyer, submit)
+            except OnsaleError as error:
+                self._refuse(error, request_id)
+
+        def submit(refused: OnsaleError | None) -> None:
+            try:
+                if refused is not None:
+                    raise refused
                 event.intake.submit(buyer, request_id, content, self)
             except OnsaleError as error:
                 self._refuse(error, request_id)
@@ -308,19 +354,23 @@ class BuyerSocket:
 
     async def _own(self, text: str) -> None:
         frame = frame_from_json(text)
-        assert isinstance(frame, (Release, Confirm, Extend, Leave)), "`take` handles every other frame"
+        assert isinstance(frame, OWNING), "`take` handles every other frame"
         buyer, client = self._buyer_id, self._client
         try:
             self._check_token()
             if isinstance(frame, Leave):
                 await owning.leave(self._runtime, self._event, frame.id, buyer, client)
                 client.write(owning.left_frame(frame.id))
+            elif isinstance(frame, (Begin, LeaveLine, Wish)):
+                await acting.act(self._event, self._runtime.pool, buyer, frame, client)
             else:
                 changed = await owning.change(self._runtime, self._event, frame, buyer, client)
                 client.write(hold_frame(changed))
         except OnsaleError as error:
             if isinstance(frame, Leave):
                 client.write(error_frame(error, frame.id))
+            elif isinstance(frame, (Begin, LeaveLine, Wish)):
+                client.write(error_frame(error))
             else:
                 client.write(owning.hold_error_frame(error, frame.hold))
             if isinstance(error, Unauthorized):

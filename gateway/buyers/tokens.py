@@ -111,30 +111,34 @@ class Tokens:
         buyer = self.known(token)
         if buyer is not None:
             return buyer
+        claims = await self.claims(token, "exp", "sub")
+        if not subject_ok(claims["sub"]):
+            raise Unauthorized(
+                "token_not_valid", "The token's subject has characters a buyer's id cannot have."
+            )
+        buyer = Buyer(claims["sub"], float(claims["exp"]))
+        if len(self._kept) >= KEPT_MAX:
+            self._kept.clear()
+        self._kept[token] = buyer
+        return buyer
+
+    async def claims(self, token: str, *required: str) -> dict[str, Any]:
+        """What a token says that is signed by whom this gateway trusts, has not run out and says all of
+        `required`. Raises as `verify`."""
         if not token or len(token) > TOKEN_LENGTH_MAX:
             raise Unauthorized("token_not_valid", _REFUSED)
         try:
             key, algorithms = await self._key_for(jwt.get_unverified_header(token))
-            claims = jwt.decode(
+            return jwt.decode(
                 token,
                 key,
                 algorithms=algorithms,
                 audience=self._audience,
                 leeway=LEEWAY_SECONDS,
-                options={"require": ["exp", "sub"], "verify_aud": self._audience is not None},
+                options={"require": list(required), "verify_aud": self._audience is not None},
             )
-            expires_at = float(claims["exp"])
         except (jwt.PyJWTError, ValueError, TypeError):
             raise Unauthorized("token_not_valid", _REFUSED) from None
-        if not subject_ok(claims["sub"]):
-            raise Unauthorized(
-                "token_not_valid", "The token's subject has characters a buyer's id cannot have."
-            )
-        buyer = Buyer(claims["sub"], expires_at)
-        if len(self._kept) >= KEPT_MAX:
-            self._kept.clear()
-        self._kept[token] = buyer
-        return buyer
 
     async def _key_for(self, header: dict[str, Any]) -> tuple[Any, list[str]]:
         algorithm = header.get("alg")
@@ -146,9 +150,13 @@ class Tokens:
 
     def demo_token(self) -> tuple[str, str]:
         """(token, buyer) for somebody nobody knows."""
-        assert self._secret, "settings refuse a demo without a secret"
         buyer = f"anon-{secrets.token_hex(8)}"
+        return self.demo_token_of(buyer), buyer
+
+    def demo_token_of(self, buyer: str) -> str:
+        """One more token for a buyer of a demo."""
+        assert self._secret, "settings refuse a demo without a secret"
         claims: dict[str, Any] = {"sub": buyer, "exp": int(self._clock()) + DEMO_SECONDS}
         if self._audience is not None:
             claims["aud"] = self._audience
-        return jwt.encode(claims, self._secret, algorithm="HS256"), buyer
+        return jwt.encode(claims, self._secret, algorithm="HS256")

@@ -1,19 +1,32 @@
-"""Operators: make events and tours, open, pause, resume and close events, change their seats, see how they
-stand, say who is told; see how chores do.
+"""Operators: make events and tours, open, pause, resume and close events, change their seats and waiting
+rooms, see how they stand, say who is told; see how chores do.
 """
 
 from fastapi import APIRouter
 
-from gateway.operators import beside, chores, money, routes, sales, seats, tours, webhooks
+from gateway.operators import (
+    beside,
+    chores,
+    money,
+    refused,
+    rooms,
+    routes,
+    sales,
+    seats,
+    tours,
+    webhooks,
+)
 
 router = APIRouter()
 router.include_router(routes.router)
 router.include_router(seats.router)
 router.include_router(sales.router)
+router.include_router(rooms.router)
 router.include_router(tours.router)
 router.include_router(chores.router)
 router.include_router(beside.router)
 router.include_router(money.router)
+router.include_router(refused.router)
 router.include_router(webhooks.router)
 
 __all__ = ["router"]

@@ -83,6 +83,12 @@ async def show_waiting_list(request: Request, event: str) -> Response:
     return answer(await in_database(request, lambda conn: read_waiting(conn, event)))
 
 
+@router.post("/events/{event}/lobby")
+async def begin_lobby(request: Request, event: str) -> Response:
+    """Let buyers join its waiting room, before it opens."""
+    return await _change(request, event, EventState.LOBBY)
+
+
 @router.post("/events/{event}/open")
 async def open_event(request: Request, event: str) -> Response:
     """Start selling."""

@@ -1,5 +1,5 @@
-"""The pages: one per event, a list of events, an order's tickets, figures for operators, and the files they
-need; where buyers pay by Stripe, also the page that carries Stripe's form.
+"""The pages: one per event, its draw, a list of events, an order's tickets, figures for operators, and the
+files they need; where buyers pay by Stripe, also the page that carries Stripe's form.
 
 Promises: nothing inline runs and nothing comes from another host (the content security policy says so to the
 browser), but Stripe on the page where it is paid, which is there only with Stripe; what a page needs to know
@@ -10,7 +10,6 @@ page talks to `/v1` as anyone may.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from html import escape
@@ -22,20 +21,14 @@ from fastapi import APIRouter, Request
 from fastapi import Path as PathParameter
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from gateway.pages import demo
+from gateway.pages import demo, drawn, line
+from gateway.pages.files import FILES, MEDIA_TYPES, STATIC, VERSION
+from gateway.room.draws import draws_of, shown
 from store.errors import NotFound, Unavailable
 
 log = logging.getLogger("onsale.gateway")
 
 _HERE = Path(__file__).parent
-_MEDIA_TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".md": "text/plain; charset=utf-8",
-    ".LICENSE": "text/plain; charset=utf-8",
-}
 _SECURITY_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -46,6 +39,14 @@ _SECURITY_HEADERS = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
+
+_WITH_FORM = _SECURITY_HEADERS | {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    )
+}
+"""Of a page without a script."""
 
 _STRIPE = "https://js.stripe.com https://*.js.stripe.com"
 _WITH_STRIPE = {
@@ -59,43 +60,33 @@ _WITH_STRIPE = {
 }
 
 
-def _read_static() -> dict[str, bytes]:
-    root = _HERE / "static"
-    found = sorted(path for path in root.rglob("*") if path.suffix in _MEDIA_TYPES)
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
-
-
-def _fingerprint(files: dict[str, bytes]) -> str:
-    digest = hashlib.sha256()
-    for name, content in files.items():
-        digest.update(f"{name}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()[:12]
-
-
-_files = _read_static()
-_version = _fingerprint(_files)
 _event_page = Template((_HERE / "event.html").read_text(encoding="utf-8"))
 _tickets_page = Template((_HERE / "tickets.html").read_text(encoding="utf-8"))
 _pay_page = Template((_HERE / "pay.html").read_text(encoding="utf-8"))
 _operator_page = Template((_HERE / "operator.html").read_text(encoding="utf-8"))
+_draw_page = Template((_HERE / "draw.html").read_text(encoding="utf-8"))
 _index_page = Template((_HERE / "index.html").read_text(encoding="utf-8"))
+
+_WITHOUT_SCRIPTS = '  <noscript><meta http-equiv="refresh" content="0; url=/e/{event}/line"></noscript>\n'
 
 EventInPath = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
 
 router = APIRouter()
 router.include_router(demo.router)
+router.include_router(line.router)
 
 
 def _page(template: Template, request: Request, title: str, **facts: object) -> HTMLResponse:
     facts["demo"] = bool(request.app.state.runtime.settings.demo)
     bootstrap = json.dumps(facts).replace("<", "\\u003c")
     modules = "\n".join(
-        f'  <link rel="modulepreload" href="/static/{_version}/{name}">'
-        for name in _files
+        f'  <link rel="modulepreload" href="{STATIC}/{name}">'
+        for name in FILES
         if name.endswith((".js", ".mjs")) and not name.startswith(("index", "tickets/", "pay/", "operator/"))
     )
+    plain = _WITHOUT_SCRIPTS.format(event=facts["event"]) if facts.get("room") else ""
     html = template.substitute(
-        title=escape(title), static=f"/static/{_version}", bootstrap=bootstrap, modules=modules
+        title=escape(title), static=STATIC, bootstrap=bootstrap, modules=modules, plain=plain
     )
     return HTMLResponse(html, headers={"Cache-Control": "no-cache", **_SECURITY_HEADERS})
 
@@ -110,13 +101,15 @@ async def index(request: Request) -> HTMLResponse:
 async def event_page(request: Request, event: EventInPath) -> HTMLResponse:
     """The page of one event: map, choice, decision, countdown, orders. Where there is no such event it says
     so itself, and its status is 404."""
-    page = _page(_event_page, request, event, event=event)
+    status, room = 200, False
     try:
-        await request.app.state.runtime.events.get(event)
+        room = (await request.app.state.runtime.events.get(event)).room is not None
     except NotFound:
-        page.status_code = 404
+        status = 404
     except Unavailable:
         log.warning("the page of %s is given without knowing whether it exists: an engine is away", event)
+    page = _page(_event_page, request, event, event=event, room=room)
+    page.status_code = status
     return page
 
 
@@ -140,6 +133,27 @@ async def pay_page(
     page = _page(_pay_page, request, f"Pay · {name}", **told, stripe=settings.stripe_publishable_key)
     page.headers.update(_WITH_STRIPE)
     return page
+
+
+@router.get("/e/{event}/draw", include_in_schema=False)
+async def draw_page(request: Request, event: EventInPath, place: str = "") -> HTMLResponse:
+    """The event's draw, without JavaScript; `place`: also where that one stood."""
+    status, name, content = 200, event, drawn.AWAY
+    try:
+        runtime = await request.app.state.runtime.events.get(event)
+        name, draws = runtime.row.name, draws_of(request)
+        draw = await draws.now(runtime)
+        wanted = drawn.place_in(place)
+        stands = None if wanted is None or draw.seed is None else await draws.find(runtime, wanted)
+        content = drawn.content(shown(draw, event), place, stands)
+    except NotFound as error:
+        status, content = 404, drawn.NO_ROOM if error.code == "no_room" else drawn.NO_EVENT
+    except Unavailable:
+        status = 503
+    html = _draw_page.substitute(
+        title=f"The draw · {escape(name)}", name=escape(name), static=f"/static/{VERSION}", content=content
+    )
+    return HTMLResponse(html, status, {"Cache-Control": "no-cache", **_WITH_FORM})
 
 
 @router.get("/e/{event}/tickets", include_in_schema=False)
@@ -167,11 +181,11 @@ async def operator_page(request: Request, event: EventInPath) -> HTMLResponse:
 @router.get("/static/{version}/{name:path}", include_in_schema=False)
 async def static_file(version: str, name: str) -> Response:
     """A file of the pages; kept for good by browsers when the version is this one's."""
-    content = _files.get(name)
+    content = FILES.get(name)
     if content is None:
         return Response("There is no such file.", 404, media_type="text/plain")
-    kept = "public, max-age=31536000, immutable" if version == _version else "no-store"
-    media_type = _MEDIA_TYPES[Path(name).suffix]
+    kept = "public, max-age=31536000, immutable" if version == VERSION else "no-store"
+    media_type = MEDIA_TYPES[Path(name).suffix]
     return Response(
         content,
         media_type=media_type,

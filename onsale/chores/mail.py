@@ -65,7 +65,8 @@ async def _send(doing: Doing, carrier: Carrier, one: Mail) -> bool:
     about = About(one.event_name, page, one.venue, one.starts_at, doing.settings.time_zone)
     says = letter(one.kind, _decode(one.body), about)
     assert says is not None, f"rows of kind {one.kind} are not written down as mails"
-    identity = letters.message_id(one.outbox_id, one.address, sender)
+    number = f"mail-{one.id}" if one.outbox_id is None else one.outbox_id
+    identity = letters.message_id(number, one.address, sender)
     try:
         message = letters.message(says, sender, one.address, identity, one.created_at)
         await asyncio.to_thread(carrier.send, message, sender, one.address)

@@ -17,6 +17,7 @@ from store.chores import runs
 from store.database import connect
 from store.holds import Conn
 from store.payments import ending
+from store.room import refused
 from store.subscribers import trim as told
 
 ROWS_MAX: Final = 5_000
@@ -24,6 +25,8 @@ ROWS_MAX: Final = 5_000
 NOTICE_DAYS: Final = 90
 """Providers repeat a notice for days; one that old is told as too old before it is looked for."""
 MAIL_DAYS: Final = 30
+REFUSED_DAYS: Final = 30
+"""Who was turned away from waiting rooms, with hashes of addresses."""
 FORGETS: Final = (told.trim_outbox, told.trim_log, told.trim_dead)
 """On a blocking connection: forget some rows; how many."""
 
@@ -37,7 +40,13 @@ DELETE FROM payment_notice WHERE ctid = ANY (ARRAY(
 
 async def trim(doing: Doing) -> int:
     """How many rows were forgotten."""
-    works: list[Callable[[Conn, int], Awaitable[int]]] = [_notices, _mails, ending.forget_tries, _keys]
+    works: list[Callable[[Conn, int], Awaitable[int]]] = [
+        _notices,
+        _mails,
+        ending.forget_tries,
+        _keys,
+        _refused,
+    ]
     works += [partial(_beside, doing, forget) for forget in FORGETS]
     done = await _forget_chores(doing)
     for work in works:
@@ -71,6 +80,10 @@ async def _mails(connection: Conn, limit: int) -> int:
 async def _keys(connection: Conn, limit: int) -> int:
     """`trim` bounds itself further."""
     return await idempotency.trim(connection, limit)
+
+
+async def _refused(connection: Conn, limit: int) -> int:
+    return await refused.forget(connection, REFUSED_DAYS, limit)
 
 
 async def _forget_chores(doing: Doing) -> int:

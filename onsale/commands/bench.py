@@ -17,7 +17,8 @@ from onsale.errors import OnsaleError as FrontDoorError
 from store.errors import OnsaleError
 
 app = typer.Typer(
-    no_args_is_help=True, help="Measure: core, strategies, seating, payments or all; report makes a page."
+    no_args_is_help=True,
+    help="Measure: core, strategies, seating, payments, waiting-room or all; report makes a page.",
 )
 app.command("strategies")(strategies)
 app.command("seating")(seating)
@@ -60,6 +61,18 @@ def payments(
     _measured(run_payments, json_path, only, quick)
 
 
+@app.command("waiting-room")
+def waiting_room(
+    json_path: JsonOption = None,
+    only: OnlyOption = None,
+    quick: QuickOption = False,
+) -> None:
+    """Joins, the draw, the ballot, who waits. Seven minutes, and no part of all; exit code 1 for a miss."""
+    from bench.waiting_room.run import run_waiting_room
+
+    _measured(run_waiting_room, json_path, only, quick)
+
+
 @app.command("all")
 def everything(json_path: JsonOption = None, quick: QuickOption = False) -> None:
     """Core, seating and every strategy in one run, at most fifteen minutes; exit code 1 for a miss."""
@@ -90,8 +103,8 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="JSON of bench all, core, payments, seating or strategies, of torture, storm, simulate or "
-            "mutants."
+            help="JSON of bench all, core, payments, waiting-room, seating or strategies, of torture, storm, "
+            "simulate or mutants."
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Where to write the page.")] = Path("report.html"),

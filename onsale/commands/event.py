@@ -1,5 +1,5 @@
-"""`event`: put a plan on sale, open, pause, resume and close it, change its terms and seats, and see how it
-stands and who waits.
+"""`event`: put a plan on sale, begin its lobby, open, pause, resume and close it, change its terms and seats,
+and see how it stands and who waits.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from onsale.commands import event_sales as sales
 from onsale.commands import event_seats as seats
 from onsale.commands import event_view as view
 from onsale.commands.plainly import print_json, print_plainly, told_plainly, with_engines
-from store import events
+from store import audit, events
 from store.errors import BadRequest
 from store.overview import read_overview
+from store.room import operating
+from store.room.words import RoomPolicy, RoomTerms
 from store.stream.wake import undecided, wake
 from store.waiting_overview import read_waiting
 from store.words import Arrival, EventState
@@ -30,7 +32,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help=(
-        "Events: create, set, open, pause, resume, close, show, waiting, list; prices; "
+        "Events: create, set, lobby, open, pause, resume, close, show, waiting, list; prices; "
         "their seats: block, unblock, release-hold, sell, return, recategorise; "
         "their money: figures, settlement; and cancel, move."
     ),
@@ -108,6 +110,9 @@ def create(
     transfers: TransfersOption = False,
     starts_at: StartsAtOption = None,
     figures: FiguresOption = False,
+    room: Annotated[
+        RoomPolicy | None, typer.Option("--room", help="Give it a waiting room; `./run room` changes it.")
+    ] = None,
     open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
@@ -138,11 +143,20 @@ def create(
                 starts_at=_instant(starts_at, "--starts-at"),
                 figures_on_page=bool(figures),
             )
+            if room is not None:
+                said = audit.said(seats.name_of(None), "made with the event")
+                operating.make(conn, slug, RoomTerms(policy=room), said)
             if open_now:
                 events.set_state(conn, slug, EventState.OPEN)
         wake(urls.redis_url, slug)
         event = events.get_event(conn, slug)
         _say(event, as_json, view.created(event, plan))
+
+
+@app.command("lobby")
+def lobby(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+    """Let buyers join its waiting room, before it opens."""
+    _change(slug, EventState.LOBBY, data_dir, as_json)
 
 
 @app.command("open")

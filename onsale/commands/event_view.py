@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -21,6 +22,8 @@ from store.waiting_overview import WaitingOverview, in_words
 from store.words import EventState, SeatState
 
 SEATS_TOLD_MAX = 12
+ROOM = ("make room", "room", "admission", "message", "look", "codes")
+"""Changes of the waiting room, as the audit has them."""
 NEXT_STEP = {
     EventState.DRAFT: "Open it with: ./run event open {slug}",
     EventState.OPEN: "Buyers find it at /e/{slug}",
@@ -68,6 +71,8 @@ def what_of(row: Audit) -> str:
         return f"prices: {_terms(PriceTerms(**{name: what[name] for name in PriceTerms.__struct_fields__}))}"
     if "tour" in what:
         return f"{what['change']} {what['tour']}"
+    if what["change"] in ROOM:
+        return _room(what)
     if what["change"] in ("cancel", "move"):
         return f"move its orders to {what['to']}" if "to" in what else "cancel the event"
     told = f"{what['change']} {_named(what['seats'], what['areas'])}"
@@ -76,6 +81,19 @@ def what_of(row: Audit) -> str:
     if what["change"] == "sell":
         return f"{told} (order {what['hold']} of {what['buyer']}, {what['as']})"
     return f"{told} (hold {what['hold']} of {what['buyer']})" if "hold" in what else told
+
+
+def _room(what: Mapping[str, Any]) -> str:
+    """A change of the waiting room."""
+    if what["change"] == "admission":
+        return f"admission {what['to']}"
+    if what["change"] == "message":
+        return f"message: {what['text']}" if what["text"] else "no message any more"
+    if what["change"] == "look":
+        return "another look"
+    if what["change"] == "codes":
+        return f"{what['count']:,} codes for {what['label']}, {what['uses']:,} uses each"
+    return f"{what['change']}: " + ", ".join(f"{name} {value}" for name, value in what["terms"].items())
 
 
 def priced(prices: EventPrices) -> RenderableType:

@@ -68,7 +68,7 @@ mail = Table(
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
     Column("event_id", Integer, nullable=False),
-    Column("outbox_id", BigInteger, nullable=False),
+    Column("outbox_id", BigInteger, nullable=True, comment="null: of no row there; see store.mail.Alone"),
     Column("address", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("body", JSON, nullable=False, comment="of the outbox row"),

@@ -95,3 +95,19 @@ class Arrivals(Protocol):
         Delivered at most once. False where it should have trimmed and did not.
         """
         ...
+
+
+class Pieces(Protocol):
+    """For the owner, where it appends by itself and in an order of its own. Blocking."""
+
+    def append(self, entries: Sequence[bytes]) -> list[Arrival]:
+        """As `Intake.append`."""
+        ...
+
+    def append_behind(self, last: RawEntry, entries: Sequence[bytes]) -> list[Arrival] | None:
+        """As `append`, if the stream still has `last`, as it is; None, and nothing appended, if not.
+
+        So what is appended piece by piece stands there in its order: where the stream lost a piece, none
+        that belongs behind it is appended. What was decided is forgotten, and is not there any more either.
+        """
+        ...

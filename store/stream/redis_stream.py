@@ -40,6 +40,17 @@ end
 return ids
 """
 
+APPEND_BEHIND = """
+-- Appends every entry if ARGV[1] is the id of a request that says ARGV[2], else none.
+local last = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])[1]
+if not last or last[2][1] ~= 'r' or last[2][2] ~= ARGV[2] then return false end
+local ids = {}
+for i = 3, #ARGV do
+  ids[i - 2] = redis.call('XADD', KEYS[1], '*', 'r', ARGV[i])
+end
+return ids
+"""
+
 TRIM = """
 -- Forgets what is below ARGV[2], if it is what was read: the newest entry of each read, ARGV[3] and so on, is
 -- there, and nothing is at or below ARGV[1], where reading began. Otherwise the stream was lost meanwhile, or
@@ -207,8 +218,16 @@ class RedisArrivals:
         return cast("list[RawEntry]", self._call("XRANGE", self._key, "-", through, "COUNT", count_max))
 
     def append(self, entries: Sequence[bytes]) -> list[Arrival]:
+        return _arrivals(self._append(APPEND, *entries))
+
+    def append_behind(self, last: RawEntry, entries: Sequence[bytes]) -> list[Arrival] | None:
+        identifier, (_, value) = last
+        reply = self._append(APPEND_BEHIND, identifier, value, *entries)
+        return None if reply is None else _arrivals(reply)
+
+    def _append(self, script: str, *values: bytes) -> Any:
         try:
-            return _arrivals(self._call("EVAL", APPEND, 1, self._key, *entries))
+            return self._call("EVAL", script, 1, self._key, *values)
         except StreamUnavailable as error:
             if isinstance(error.__cause__, ResponseError):
                 raise

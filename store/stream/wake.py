@@ -1,5 +1,5 @@
 """For those who are neither gateway nor allocator: wake an event's allocator, see how far it is behind, tell
-a buyer what became of a hold or an order.
+a buyer what became of a hold or an order, and gateways that a waiting room was changed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import msgspec
 import redis
 
 from store.blocks import Released
+from store.room import news
 from store.sales import Order
 from store.stream.port import POKE, REQUEST
 from store.stream.redis_stream import connect
@@ -40,6 +41,17 @@ def tell_holder(redis_url: str, event: str, hold: Order | Released) -> bool:
         contextlib.closing(connect(redis_url)) as client,
     ):
         client.publish(holds_channel(event), encode_news(news))
+        return True
+    return False
+
+
+def tell_room(redis_url: str, event: str, version: int) -> bool:
+    """That the event's waiting room has this version now; best effort, gateways look each second anyway."""
+    with (
+        contextlib.suppress(redis.RedisError, OSError, ValueError),
+        contextlib.closing(connect(redis_url)) as client,
+    ):
+        client.publish(news.room_channel(event), news.encode(version))
         return True
     return False
 

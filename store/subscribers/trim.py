@@ -53,17 +53,21 @@ DELETE FROM delivery_log WHERE id IN (
    LIMIT %(limit)s)
 """
 DEAD: Final = """
-DELETE FROM delivery WHERE (subscriber_id, outbox_id) IN (
+WITH old AS MATERIALIZED (
   SELECT subscriber_id, outbox_id FROM delivery
    WHERE state = 'dead' AND next_at < clock_timestamp() - make_interval(days => %(days)s)
    LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+DELETE FROM delivery USING old
+ WHERE (delivery.subscriber_id, delivery.outbox_id) = (old.subscriber_id, old.outbox_id)
 """
 POSITIONS: Final = """
 -- Of events whose rows are all gone: whoever reads that event again begins where it subscribed.
-DELETE FROM subscriber_position WHERE (subscriber_id, event_id) IN (
+WITH old AS MATERIALIZED (
   SELECT subscriber_id, event_id FROM subscriber_position p
    WHERE lease IS NULL AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.event_id = p.event_id)
    LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+DELETE FROM subscriber_position AS position USING old
+ WHERE (position.subscriber_id, position.event_id) = (old.subscriber_id, old.event_id)
 """
 
 

@@ -49,6 +49,13 @@ def held_up(database_url: str, lock: str, change: Callable[[], object]) -> Itera
         raise raised[0]
 
 
+def until_waiting(conn: Conn, count: int) -> None:
+    """Until so many statements of this database wait for locks."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while conn.execute(WAITING).fetchone() != (count,):
+        assert time.monotonic() < deadline, f"{count} should wait"
+
+
 def is_free(conn: Conn, rows: str) -> bool:
     """Whether nobody has locked `rows` (`FROM … WHERE …`). Locks nothing for longer than this question."""
     try:

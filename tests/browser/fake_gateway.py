@@ -43,6 +43,7 @@ from store.venues.make import make
 from store.words import Arrival, EventState, HoldId, Policy
 from tests.browser.fake_owning import Hold, Owning
 from tests.browser.fake_paying import Paying
+from tests.browser.fake_room import FakeRoom
 from tests.browser.fake_waitlist import Waitlist
 
 HEAR_SECONDS_MAX = 60
@@ -98,6 +99,8 @@ class FakeGateway:
     outage_since: int = 0
     """Not 0: nobody attended to the event since then, and holds run out by that moment."""
     paused_at: int = 0
+    room: FakeRoom | None = None
+    """A waiting room, with the switches of its own."""
 
     def __post_init__(self) -> None:
         self.letters = ["a"] * len(self.plan.seats)
@@ -115,6 +118,8 @@ class FakeGateway:
         self.waitlist = Waitlist(self)
         self.owning = Owning(self)
         self.paying = Paying(self)
+        if self.room is not None:
+            self.room.open(self)
         self.received: list[Frame] = []
         self._heard = threading.Condition()
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -206,6 +211,8 @@ class FakeGateway:
         self.buyers.append(buyer)
         try:
             await websocket.send_json(self._welcome(buyer))
+            if self.room is not None:
+                await self.room.welcome(buyer)
             while True:
                 frame = json.loads(await websocket.receive_text())
                 self._receive_frame(frame)
@@ -240,7 +247,9 @@ class FakeGateway:
         kind = frame["type"]
         if buyer.dead:
             return
-        if kind in ("confirm", "release", "extend"):
+        if self.room is not None and kind in self.room.frames:
+            await self.room.receive(buyer, frame)
+        elif kind in ("confirm", "release", "extend"):
             await self.owning.receive(buyer, frame)
         elif kind in ("waiting", "leave"):
             await self.waitlist.receive(buyer, frame)
@@ -372,11 +381,13 @@ def build(fake: FakeGateway) -> FastAPI:
     async def get(slug: str) -> SimpleNamespace:
         if slug != fake.slug:
             raise NotFound("event_not_found", "There is no such event.")
-        return SimpleNamespace(row=SimpleNamespace(name=fake.name))
+        return SimpleNamespace(row=SimpleNamespace(name=fake.name), room=fake.room)
 
     app.state.runtime = SimpleNamespace(settings=fake, events=SimpleNamespace(get=get))
     app.include_router(pages.router)
     fake.paying.mount(app)
+    if fake.room is not None:
+        fake.room.mount(app)
 
     @app.get("/v1/events")
     async def events() -> list[Frame]:

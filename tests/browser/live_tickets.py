@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +10,8 @@ from typing import Any, TypeVar
 import psycopg
 
 from store.settings import EngineUrls
-from tests.gateway.rig import EVENT, Served, gateway, make_event, token
+from tests.browser.live import serving
+from tests.gateway.rig import EVENT, Served, make_event, token
 from tests.gateway.tickets.box import OPERATOR_KEY, TICKET_KEY
 from tests.store.payments.paying import TERMS, begun, notice
 from tests.store.payments.paying import told as pay
@@ -69,23 +69,7 @@ def running(urls: EngineUrls, **terms: Any) -> Iterator[Live]:
     with psycopg.connect(urls.database_url, autocommit=True) as conn:
         values = (event, TERMS.fee_minor, TERMS.tax_basis_points)
         conn.execute("INSERT INTO event_price VALUES (%s, %s, 0, %s, true)", values)
-    stop, ready, there = asyncio.Event(), threading.Event(), []
-    loop = asyncio.new_event_loop()
-
-    async def serve() -> None:
-        async with gateway(urls, ticket_key=TICKET_KEY, operator_key=OPERATOR_KEY) as served:
-            there.append(served)
-            ready.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=[serve()])
-    thread.start()
-    try:
-        assert ready.wait(60), "the gateway started"
-        live = Live(urls, event, there[0])
+    with serving(urls, ticket_key=TICKET_KEY, operator_key=OPERATOR_KEY) as served:
+        live = Live(urls, event, served)
         ordered(live)
         yield live
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(60)
-        loop.close()

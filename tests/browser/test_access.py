@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from store.venues.make import make
+from tests.browser.axe import violations
 from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
 
@@ -43,7 +44,7 @@ BROKEN = """() => {
   return wrong;
 }"""
 
-_CONTRASTS = """async ([pairs, static]) => {
+CONTRASTS = """async ([pairs, static]) => {
   const { channels, contrast } = await import(`${static}/map/palette.js`);
   const probe = document.body.appendChild(document.createElement("span"));
   const colour = (token) => {
@@ -103,7 +104,7 @@ def test_colours_have_contrast_in_both_themes(page: Page) -> None:
     for scheme in schemes(page):
         grounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
         for pairs, least in ((TEXT, 4.5), (SIGNS, 3.0)):
-            ratios = page.evaluate(_CONTRASTS, [pairs, static_of(page)])
+            ratios = page.evaluate(CONTRASTS, [pairs, static_of(page)])
             low = {pair: round(ratio, 2) for pair, ratio in zip(pairs, ratios, strict=True) if ratio < least}
             assert low == {}, f"below {least} to 1 in {scheme}"
     assert len(grounds) == 2, "each theme has a ground of its own"
@@ -118,6 +119,7 @@ def test_everything_has_a_name_and_references_hold(page: Page, choose: Choose) -
     def check() -> None:
         assert page.evaluate(NAMELESS) == []
         assert page.evaluate(BROKEN) == []
+        assert violations(page) == []
 
     check()
     page.get_by_role("button", name="Best available").click()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tests.browser.axe import violations
 from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
 from tests.browser.test_access import BROKEN, NAMELESS
@@ -88,6 +89,7 @@ def test_operators_see_numbers_and_plots_with_their_age_and_each_is_said_in_word
     expect(page.get_by_role("row", name=re.compile("^later than 16 min"))).to_be_visible()
     expect(page.locator(".booked li").first).to_contain_text("2 places, Stalls")
     assert page.evaluate(BROKEN) == []
+    assert violations(page) == []
     assert page.evaluate(NAMELESS) == []
 
 
@@ -178,6 +180,7 @@ def test_buyers_read_how_much_is_sold_where_the_organiser_wants_it_and_hear_what
     fake.send_all({"type": "figures", **news, "just_booked": [], "age_ms": 120_000})
     expect(page.locator(LINE)).to_have_text("62.5 % sold, as of 2 min ago.")
     assert page.evaluate(BROKEN) == []
+    assert violations(page) == []
 
 
 def test_nothing_is_asked_or_shown_where_the_organiser_does_not_want_it(

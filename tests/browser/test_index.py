@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Route, expect
 
+from tests.browser.axe import violations
 from tests.browser.conftest import Tabs
 
 pytestmark = pytest.mark.browser
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.browser
 def test_events_are_listed_with_their_state(tabs: Tabs) -> None:
     page = tabs.open("/", ready=False)
     expect(page.get_by_role("link", name="Nightfall, opening night")).to_contain_text("on sale")
+    assert violations(page) == []
 
 
 def test_a_server_that_is_away_is_asked_again_and_not_taken_for_one_without_events(tabs: Tabs) -> None:

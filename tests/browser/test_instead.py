@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from store.venues.make import make
+from tests.browser.axe import violations
 from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
 from tests.browser.test_access import BROKEN, NAMELESS
@@ -127,6 +128,7 @@ def test_wishes_and_offers_fit_narrow_screens_and_have_names(tabs: Tabs, fake: F
         assert page.evaluate("document.documentElement.scrollWidth") <= 320
         assert page.evaluate(NAMELESS) == []
         assert page.evaluate(BROKEN) == []
+        assert violations(page) == []
 
     leave_only(fake, seats_in_row(fake, WHERE, "A")[:3] + seats_in_row(fake, WHERE, "C")[:2])
     ticks = ("Anywhere else in the house", "Apart, as near as possible")

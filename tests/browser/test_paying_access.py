@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.axe import violations
 from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
 from tests.browser.payers import (
@@ -47,6 +48,7 @@ def sound(page: Page) -> None:
     """Everything has a name, references hold, and nothing is cut off at any width."""
     assert page.evaluate(NAMELESS) == []
     assert page.evaluate(BROKEN) == []
+    assert violations(page) == []
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 720})
         assert page.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [width, width]

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser import stub_stripe
+from tests.browser.axe import violations
 from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway, Running
 from tests.browser.payers import CARD, PAY, STATE, Choose, hold_seat
@@ -283,6 +284,7 @@ def test_everything_has_a_name_and_nothing_is_cut_off_at_any_width(paying: Page)
     expect(paying.locator(TOLD)).to_contain_text("insufficient")
     assert paying.evaluate(NAMELESS) == []
     assert paying.evaluate(BROKEN) == []
+    assert violations(paying) == []
     for width in WIDTHS:
         paying.set_viewport_size({"width": width, "height": 640})
         assert paying.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [width, width]

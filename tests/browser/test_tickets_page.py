@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from notifier.tickets import KnownKeys, TicketKeys
 from store import audit, sales
+from tests.browser.axe import violations
 from tests.browser.conftest import Profile, Tabs
 from tests.browser.live_tickets import Live, ordered, running
 from tests.gateway.rig import EVENT, token
@@ -57,6 +58,7 @@ def test_each_ticket_says_where_to_go_and_has_its_code(tabs, live):
     expect(one(page, "0-2").locator("h2")).to_contain_text(AREA)
     expect(one(page, "0-2").locator("dd")).to_have_text("2")
     assert "token" not in page.url, "the token is taken out of the address"
+    assert violations(page) == []
 
 
 def test_the_code_on_the_page_is_the_tickets_token(tabs, live):
@@ -81,6 +83,7 @@ def test_a_ticket_is_returned_after_one_question_and_the_money_is_on_its_way(tab
     one(page, "3").get_by_role("button", name="Return").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("You get")
+    assert violations(page) == []
     dialog.get_by_role("button", name="Keep it").click()
     expect(page.locator(".ticket")).to_have_count(4)
     one(page, "3").get_by_role("button", name="Return").click()
@@ -101,6 +104,7 @@ def test_a_whole_order_is_returned(tabs, live):
     expect(page.locator(".ticket")).to_have_count(0)
     page.get_by_role("link", name="All your orders").click()
     expect(page.locator(".events")).to_contain_text("Returned")
+    assert violations(page) == []
 
 
 def test_a_ticket_is_given_by_a_link_and_taken_by_a_press(tabs, live):

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from store.venues.make import make
+from tests.browser.axe import violations
 from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
 from tests.browser.test_access import BROKEN, NAMELESS
@@ -230,6 +231,7 @@ def test_waiting_and_offers_fit_narrow_screens_and_have_names(tabs: Tabs, fake: 
         assert page.evaluate("document.documentElement.scrollWidth") <= 320
         assert page.evaluate(NAMELESS) == []
         assert page.evaluate(BROKEN) == []
+        assert violations(page) == []
 
     page.reload()
     fake.waitlist.before = 123_455

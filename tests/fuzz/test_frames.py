@@ -26,6 +26,10 @@ FRAMES = [
     {"type": "confirm", "hold": "65536"},
     {"type": "waiting"},
     {"type": "leave", "id": "r1"},
+    {"type": "join", "code": "c1", "proof": "p1"},
+    {"type": "begin"},
+    {"type": "leave_line"},
+    {"type": "wish", "want": {"best": {"quantity": 2}}},
     HELLO,
 ]
 KINDS = {
@@ -99,7 +103,6 @@ def test_damaged_frames_are_answered(storm):
         "hold_not_found",
         "not_waiting",
         "waiting",
-        "nothing_asked",
     }
 
 

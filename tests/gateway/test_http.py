@@ -328,7 +328,8 @@ def test_every_published_call_says_what_it_answers_and_whose_key_it_needs(engine
         for call in methods.values():
             key = "operator" if path.startswith("/v1/operator") else "buyer"
             needed = path.startswith("/v1/operator") or any(
-                part in path for part in ("/requests", "/holds/", "/waiting", "/orders", "/tickets/claim")
+                part in path
+                for part in ("/requests", "/holds/", "/waiting", "/orders", "/tickets/claim", "/room/")
             )
             assert call.get("security") == ([{key: []}] if needed else None)
             assert ("401" in call["responses"]) is needed

@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 
 from allocator import follow, lease
 from store import audit, blocks, events, lost_time
+from store.room import rooms
 from store.terms import DECIDED_BY, TERMS
 from store.words import EventState
 from tests.simulation.holder_statements import HOLDERS, free_seats
@@ -354,6 +355,8 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     lost_time.OUT_US: ("out for", _out_for),
     lost_time.LOCK_HOLDS: ("lock holds", _lock_holds),
     lost_time.EXTEND_HOLDS: ("extend holds", _extend_holds),
+    lost_time.CHANGE_ROOM: ("change the waiting room", _nothing),  # no event here has one
+    rooms.LOCK_ROOM: ("lock the waiting room", _nothing),
     lost_time.GIVEN_UNTIL: ("given until", _given_until),
     lost_time.INSERT_FACT: ("tell the allocator", _tell_allocator),
 }

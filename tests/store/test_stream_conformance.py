@@ -18,7 +18,7 @@ import redis
 import redis.asyncio
 
 from store.errors import OutcomeUnknown, StreamMissing, StreamUnavailable
-from store.stream.port import CREATED, POKE, REQUEST, Arrivals, Intake, RawEntry
+from store.stream.port import CREATED, POKE, REQUEST, Arrivals, Intake, Pieces, RawEntry
 from store.stream.redis_stream import RedisArrivals, RedisIntake, connect, connect_async
 from store.stream.wake import undecided, wake
 from store.wire import arrival_after, arrival_order, seats_channel, stream_key
@@ -43,6 +43,7 @@ class Carrier:
         self.plain = sync()
         self._client = sync()
         self.arrivals: Arrivals = RedisArrivals(self._client, event)
+        self.pieces: Pieces = RedisArrivals(self._client, event)
 
     def intake(self, use: Callable[[Intake], Awaitable[T]]) -> T:
         """Runs `use` with an intake of its own, in an event loop of its own."""
@@ -111,6 +112,36 @@ def test_a_group_is_appended_whole_and_one_after_the_other(carrier):
     values = [b"%d" % n for n in range(300)]
     assert len(set(carrier.append(*values))) == 300
     assert [fields[1] for _, fields in carrier.read(count_max=400) if fields[0] == REQUEST] == values
+
+
+def standing(arrival: Arrival, value: bytes) -> RawEntry:
+    return arrival.encode(), [REQUEST, value]
+
+
+def test_a_piece_is_appended_whole_behind_the_one_before_it_while_that_is_there(carrier):
+    carrier.arrivals.ensure_above(START)
+    [_, last] = carrier.pieces.append([b"one", b"two"])
+    assert carrier.pieces.append_behind(standing(last, b"two"), []) == []
+    given = carrier.pieces.append_behind(standing(last, b"two"), [b"three", b"four"])
+    assert [arrival_order(arrival) for arrival in given] == sorted(map(arrival_order, given))
+    assert carrier.requests() == [b"one", b"two", b"three", b"four"]
+
+
+def test_behind_a_piece_that_is_gone_nothing_is_appended(carrier):
+    """Trimmed, lost, or something else at its id: a marker, and what a late clock gave the same one."""
+    carrier.arrivals.ensure_above(START)
+    [one, two] = carrier.pieces.append([b"one", b"two"])
+    assert carrier.pieces.append_behind(standing(two, b"another"), [b"three"]) is None
+    assert carrier.arrivals.trim_through(two)
+    assert carrier.pieces.append_behind(standing(two, b"two"), [b"three"]) is None
+    assert carrier.requests() == []
+    carrier.plain.delete(stream_key(carrier.event))
+    assert carrier.pieces.append_behind(standing(two, b"two"), [b"three"]) is None
+    assert not carrier.exists()
+    carrier.plain.xadd(stream_key(carrier.event), {CREATED: b"two"}, id=two)
+    assert carrier.pieces.append_behind(standing(two, b"two"), [b"three"]) is None
+    assert arrival_order(one) < arrival_order(two)
+    assert carrier.requests() == []
 
 
 def test_any_bytes_survive(carrier):

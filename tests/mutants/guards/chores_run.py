@@ -91,7 +91,7 @@ TOLD: list[Mutant] = [
     letters(
         Kind.DEDUPE,
         "the same mail has the same Message-ID",
-        'f"<{outbox_id}.{digest}@',
+        'f"<{number}.{digest}@',
         'f"<{os.urandom(4).hex()}.{digest}@',
         f"{MAIL}::test_who_is_killed_after_sending_sends_it_again_under_the_same_name",
         f"{MAIL}::test_the_same_mail_again_is_the_same_file",

@@ -154,8 +154,8 @@ MUTANTS: list[Mutant] = [
             ),
             (
                 "a look at the waiting list",
-                " or self.waiters.asked)",
-                ")",
+                " or self.waiters.asked\n",
+                "\n",
                 "test_an_event_whose_database_is_asked_for_somebody_is_not_let_go",
             ),
         )

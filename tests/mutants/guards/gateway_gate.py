@@ -144,8 +144,8 @@ GATE = [
     posted(
         Kind.GATE,
         "without the ledger the gate is not believed",
-        "if self._gone and error is None and event",
-        "if self._gone and event",
+        "            first = error is None\n",
+        "            first = True\n",
         f"{GATE_ASKED}::test_without_the_ledger_nobody_is_refused_at_the_gate",
     ),
 ]
@@ -154,8 +154,8 @@ WHO = [
     tokens(
         Kind.TOKEN,
         "a token's signature is verified",
-        'options={"require": ["exp", "sub"],',
-        'options={"verify_signature": False, "verify_exp": True, "require": ["exp", "sub"],',
+        'options={"require": list(required),',
+        'options={"verify_signature": False, "verify_exp": True, "require": list(required),',
         f"{NOT_VALID}[another secret]",
     ),
     tokens(
@@ -168,8 +168,8 @@ WHO = [
     tokens(
         Kind.TOKEN,
         "a token has an end",
-        '"require": ["exp", "sub"]',
-        '"require": ["sub"]',
+        'self.claims(token, "exp", "sub")',
+        'self.claims(token, "sub")',
         f"{TOKENS_TEST}::test_any_other_token_is_refused[no end]",
         more=(('float(claims["exp"])', 'float(claims.get("exp", 1 << 40))'),),
     ),

@@ -32,8 +32,8 @@ POSTING = [
     posting(
         Kind.GATE,
         "over HTTP a key that came under way meanwhile does not meet the gate",
-        "error is None and event.intake.find(self._buyer, self._key) is None:",
-        "error is None:",
+        "if self._gone and first and event.intake.find(self._buyer, self._key) is None:",
+        "if self._gone and first:",
         f"{GUARDS}::test_a_key_that_came_under_way_while_the_ledger_was_asked_does_not_meet_the_gate",
     ),
     posting(

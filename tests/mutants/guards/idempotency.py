@@ -157,8 +157,8 @@ MUTANTS: list[Mutant] = [
     keys(
         Kind.CONDITION,
         "a key of a request is the request's and nobody else's",
-        ' and not path.endswith("/requests")\n',
-        "\n",
+        '= ("/requests", "/room/codes", "/room/join")',
+        '= ("/room/codes", "/room/join")',
         f"{KEYS}::test_changes_of_buyers_and_operators_take_a_key_and_nothing_else_does",
     ),
     access(

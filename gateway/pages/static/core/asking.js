@@ -41,6 +41,14 @@ export class Asking {
     sale.link.send({ type: "request", id, ...want });
   }
 
+  /** What the server put in line for this buyer is waited for as if it was asked here. @param {string} id @param {any} want */
+  adopt(id, want) {
+    const { sale } = this;
+    sale.touch({ asked: [{ id, want, stage: "accepted", sent_ms: 0, asked_ms: Date.now() }], notice: null });
+    sale.remember();
+    sale.link.send({ type: "resume", ids: [id] });
+  }
+
   /** While a hold is being changed, what is asked for is asked for instead of it. */
   #moving(want) {
     const { moving } = this.sale.orders;

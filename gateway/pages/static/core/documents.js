@@ -39,6 +39,24 @@ export class Documents {
     return answer?.ok ? answer.json() : null;
   }
 
+  /** The buyer's place in the waiting room: null where there is none, undefined where that cannot be read just now. @param {string} token */
+  async place(token) {
+    const answer = await fetch(`${this.event}/room/place`, bearing(token)).catch(() => null);
+    if (answer?.status === 404) return null;
+    return answer?.ok ? answer.json() : undefined;
+  }
+
+  /** The buyer's token by that of a place, in a demo; empty where it leads nowhere any more. @param {string} token */
+  async resume(token) {
+    const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }) };
+    return (await this.#read(`${this.event}/room/resume`, options))?.token ?? "";
+  }
+
+  /** What a proof of work solves. @param {string} token */
+  challenge(token) {
+    return this.#read(`${this.event}/room/challenge`, bearing(token));
+  }
+
   async #read(path, options, heard = (_answer) => {}) {
     const answer = await patientFetch(path, options, this.away);
     if (!answer.ok) return null;
@@ -46,3 +64,5 @@ export class Documents {
     return answer.json();
   }
 }
+
+const bearing = (token) => ({ headers: { Authorization: `Bearer ${token}` }, cache: "no-store" });

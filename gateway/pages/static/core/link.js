@@ -60,6 +60,15 @@ export class Link {
     this.open();
   }
 
+  /** Says hello anew, as that says something else now; nobody was away. */
+  renew() {
+    const before = this.socket;
+    if (!this.live) return;
+    Object.assign(this, { socket: null, live: false });
+    this.open();
+    before.close();
+  }
+
   /** An answer did not come. A connection can be dead for long before anybody is told; then a new one is made. */
   doubt() {
     this.doubts += 1;

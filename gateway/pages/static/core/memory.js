@@ -2,7 +2,7 @@
 // buyer of its own (sessionStorage), so two tabs can compete; otherwise the browser is (localStorage).
 
 /**
- * @typedef {{token: string, requests: any[], holds: any[], paused_at: number | null, waiting: any[], clock: any, paying: any}} Remembered
+ * @typedef {{token: string, requests: any[], holds: any[], paused_at: number | null, waiting: any[], clock: any, paying: any, room: any}} Remembered
  */
 
 export class Memory {
@@ -18,7 +18,7 @@ export class Memory {
 
   /** @returns {Remembered} */
   load() {
-    const empty = { token: "", requests: [], holds: [], paused_at: null, waiting: [], clock: null, paying: undefined };
+    const empty = { token: "", requests: [], holds: [], paused_at: null, waiting: [], clock: null, paying: undefined, room: undefined };
     try {
       const found = JSON.parse(this.storage.getItem(this.key) ?? "null");
       return found ? { ...empty, ...found } : empty;
@@ -54,10 +54,15 @@ function storageOf(demo) {
 const FORGETS = { getItem: () => null, setItem() {}, removeItem() {} };
 
 /** The shop that sends a buyer here puts the token behind `#token=`; it is taken out of the address. */
-export function tokenFromAddress() {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (token) history.replaceState(null, "", location.pathname + location.search);
-  return token ?? "";
+export const tokenFromAddress = () => fromAddress("token");
+
+/** Who goes on with a place on another device comes with its token behind `#place=`; so is that. */
+export const placeFromAddress = () => fromAddress("place");
+
+function fromAddress(name) {
+  const found = new URLSearchParams(location.hash.slice(1)).get(name);
+  if (found) history.replaceState(null, "", location.pathname + location.search);
+  return found ?? "";
 }
 
 /** The `sub` of a token, unverified: only to tell whether the buyer changed. @param {string} token */

@@ -5,24 +5,23 @@ import { Asking } from "./asking.js";
 import { quantityOf, wantOf } from "./choice.js";
 import { ServerClock } from "./clock.js";
 import { Documents } from "./documents.js";
-import { pause } from "./fetching.js";
 import { SoldFigures } from "./figures.js";
 import { sizeOf } from "./holds.js";
 import { Link } from "./link.js";
-import { subjectOf, tokenFromAddress } from "./memory.js";
+import { placeFromAddress, subjectOf, tokenFromAddress } from "./memory.js";
 import { Orders } from "./orders.js";
 import { Paying } from "./paying.js";
-import { FREE, readPlan, seatLabel, stateOf, withCosts } from "./plan.js";
+import { FREE, readPlan, seatLabel, stateOf } from "./plan.js";
+import { readAgain, readPrices } from "./rereading.js";
+import { Room } from "./room.js";
 import { standingOf } from "./showing.js";
 import { initialState } from "./state.js";
 import { Waiting } from "./waiting.js";
 import * as words from "./words.js";
 
-const REREAD_MS_MAX = 2000;
-
 export class Sale {
-  /** @param {{event: string, demo: boolean}} boot @param {import("./memory.js").Memory} memory */
-  constructor({ event, demo }, memory) {
+  /** @param {{event: string, demo: boolean, room: boolean}} boot @param {import("./memory.js").Memory} memory */
+  constructor({ event, demo, room }, memory) {
     this.slug = event;
     this.demo = demo;
     this.memory = memory;
@@ -33,12 +32,13 @@ export class Sale {
     this.waiting = new Waiting(this);
     this.paying = new Paying(this);
     this.figures = new SoldFigures(this);
+    this.room = new Room(this, room);
     this.listeners = new Set();
     this.early = [];
     this.batch_no = -1;
     this.state = initialState();
     this.link = new Link({
-      hello: () => ({ type: "hello", event: this.slug, token: this.token, watch: true }),
+      hello: () => ({ type: "hello", event: this.slug, token: this.token, watch: (this.watches = this.room.isInside) }),
       frame: (frame) => this.receive(frame),
       change: (link, close_code) => this.set({ link, close_code }),
     });
@@ -58,16 +58,22 @@ export class Sale {
     this.set({ spoken });
   }
 
+  /** Says what cannot wait. */
+  alert(alerted) {
+    this.set({ alerted });
+  }
+
   remember() {
-    const { token, orders, clock, paying } = this;
+    const { token, orders, clock, paying, room } = this;
     const { asked, waiting } = this.state;
     const { holds, paused_at } = orders;
-    this.memory.save({ token, requests: asked, holds, paused_at, waiting: waiting.entries, clock: clock.estimate, paying: paying.kept });
+    this.memory.save({ token, requests: asked, holds, paused_at, waiting: waiting.entries, clock: clock.estimate, paying: paying.kept, room: room.kept });
   }
 
   async start() {
     const found = this.memory.load();
-    const given = tokenFromAddress();
+    const place = placeFromAddress();
+    const given = place ? await this.documents.resume(place) : tokenFromAddress();
     const same = !given || subjectOf(given) === subjectOf(found.token);
     this.token = given || found.token;
     if (same) {
@@ -76,6 +82,7 @@ export class Sale {
       this.asking.restore(found.requests);
       this.waiting.restore(found.waiting);
       this.paying.restore(found.paying);
+      this.room.restore(found.room);
     }
     this.paying.cameBack();
     if (!this.token && this.demo) this.token = await this.documents.demoToken();
@@ -86,6 +93,11 @@ export class Sale {
     this.touch({ venue: readPlan(plan, prices) });
     this.paying.start();
     this.link.open();
+  }
+
+  /** Who comes in from the waiting room looks at the seats from now on. */
+  followRoom() {
+    if (this.room.isInside && this.link.live && !this.watches) this.link.renew();
   }
 
   /** Takes the whole map; changes that came meanwhile are applied after it. */
@@ -116,9 +128,12 @@ export class Sale {
       case "offer": return this.waiting.offered(frame);
       case "left": return this.waiting.left(frame.id);
       case "seats": return this.early ? this.early.push(frame) : this.#changed(frame);
+      case "room": return this.room.told(frame);
+      case "place": return this.room.placed(frame);
+      case "wish": return this.room.wished(frame);
       case "event": return this.#eventBecame(frame);
       case "figures": return this.figures.told(frame);
-      case "plan": return this.#planChanged();
+      case "plan": return readAgain(this);
       case "error": return this.#failed(frame);
     }
   }
@@ -126,8 +141,9 @@ export class Sale {
   #welcomed({ event, buyer }) {
     this.orders.eventBecame(event.state);
     this.set({ event, buyer });
-    if (event.plan && this.documents.plan_etag !== `"${event.plan}"`) this.#planChanged(); // while we were away
-    this.#loadSeats();
+    if (event.plan && this.documents.plan_etag !== `"${event.plan}"`) readAgain(this); // while we were away
+    if (this.watches) this.#loadSeats();
+    this.room.welcomed();
     this.asking.resume();
     this.orders.standing.resume();
     this.waiting.resume();
@@ -139,29 +155,10 @@ export class Sale {
     const before = this.state.event.state;
     this.orders.eventBecame(state);
     this.touch({ event: { ...this.state.event, state, called_off } });
-    if (before === "draft" && state !== "draft") this.#planChanged(); // its plan is settled now
-    else if (state === "open") this.#settle();
+    if (before === "draft" && state !== "draft") readAgain(this); // its plan is settled now
+    else if (state === "open") readPrices(this);
     const [title, text] = standingOf(this.state.event);
     this.say(`${title}. ${text}`);
-  }
-
-  /** Who waited for the sale to begin sees what was settled meanwhile, not all in the same moment. */
-  async #settle() {
-    await pause(Math.random() * REREAD_MS_MAX);
-    const prices = await this.documents.prices();
-    const { venue } = this.state;
-    venue.categories = withCosts(venue.categories, prices);
-    venue.tax_included = prices?.terms.tax_included ?? true;
-    this.touch();
-  }
-
-  /** Seats are of other categories: everyone hears it at once and reads it within seconds. */
-  async #planChanged() {
-    await pause(Math.random() * REREAD_MS_MAX);
-    const [plan, prices] = await Promise.all([this.documents.plan(), this.documents.prices()]);
-    if (!plan) return;
-    Object.assign(this.state.venue, readPlan(plan, prices));
-    this.touch();
   }
 
   #changed({ batch_no, changed, areas, held_until = null }) {
@@ -283,7 +280,7 @@ export class Sale {
   }
 
   #failed(frame) {
-    if (!this.asking.failed(frame) && !this.waiting.failed(frame)) this.orders.standing.failed(frame);
+    if (!this.room.asking.failed(frame) && !this.asking.failed(frame) && !this.waiting.failed(frame)) this.orders.standing.failed(frame);
   }
 
   /** Forgets who this was, to come in anew. */

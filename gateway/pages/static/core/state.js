@@ -21,11 +21,12 @@ import { emptyChoice } from "./choice.js";
  * @property {import("./words.js").Notice | null} notice
  * @property {{percent_sold: number, just_booked: any[], as_of_ms: number} | null} figures how much is sold, where that is told
  * @property {string} spoken the last milestone, for screen readers
+ * @property {string} alerted what cannot wait until they have finished reading
  */
 
 /** @returns {State} before anything is known */
 export const initialState = () => ({
   phase: "loading", link: "connecting", close_code: 0, event: null, buyer: "", venue: null,
   seats: null, places: [], changes: 0, choice: emptyChoice(), asked: [], notice: null, spoken: "",
-  waiting: { of: 0, entries: [] }, moving: "", held_until: null, figures: null,
+  waiting: { of: 0, entries: [] }, moving: "", held_until: null, figures: null, alerted: "",
 });

@@ -30,12 +30,12 @@ export function contrast(a, b) {
   return (high + 0.05) / (low + 0.05);
 }
 
-/** The nearest mix of `rgb` with black or white that is seen on `ground`. */
-export function seenOn(rgb, ground) {
+/** The nearest mix of `rgb` with black or white that is seen on `ground`. @param {number[]} rgb @param {number[]} ground @param {number} [least] contrast */
+export function seenOn(rgb, ground, least = CONTRAST_MIN) {
   const toward = luminance(ground) > 0.3 ? 0 : 255;
   for (let part = 0; part < 1; part += 0.05) {
     const mixed = rgb.map((value) => Math.round(value + (toward - value) * part));
-    if (contrast(mixed, ground) >= CONTRAST_MIN) return mixed;
+    if (contrast(mixed, ground) >= least) return mixed;
   }
   return [toward, toward, toward];
 }

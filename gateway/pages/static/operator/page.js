@@ -85,7 +85,7 @@ function Revenue({ rows, money }) {
   if (!rows.length) return html`<p class="quiet-text">Nothing was paid for yet.</p>`;
   const stands = (row) => row.gross_minor - row.refunded_minor - row.moved_minor;
   const most = Math.max(1, ...rows.map(stands));
-  return html`<div class="scrolls" tabindex="0" role="region" aria-labelledby="revenue"><table>
+  return html`<div class="scrolls" tabindex="0" role="region" aria-label="Table of the revenue"><table>
     <thead><tr><th scope="col">Category</th><th scope="col">Stands</th><th scope="col" class="plot-cell"><span class="unseen">Compared</span></th>
       <th scope="col">Places paid</th><th scope="col">Came in</th><th scope="col">Fees in it</th><th scope="col">Tax in it</th><th scope="col">Refunded</th><th scope="col">Moved away</th></tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${row.category}>

@@ -49,7 +49,8 @@ function Refunded({ desk, back }) {
 /** A ticket: where to go, the code to show, and quietly what else there is. @param {{desk: Desk, ticket: Ticket, back: (() => void) | null}} props */
 function One({ desk, ticket, back }) {
   const { order, busy } = desk.state;
-  const mine = busy === ticket.ticket;
+  const give = busy === ticket.ticket ? "One moment…" : "Give to somebody";
+  const giveBack = order.payment ? "Return for a refund" : "Return";
   return html`<li class=${`ticket ${ticket.yours ? "" : "given"}`} data-ticket=${ticket.ticket}>
     <div class="ticket-place">
       <p class="ticket-event only-print"><b>${order.event.name}</b><br />${order.venue}</p>
@@ -62,9 +63,9 @@ function One({ desk, ticket, back }) {
     ${ticket.yours && html`<div class="ticket-acts only-screen">
       ${ticket.offer && html`<${Offered} desk=${desk} ticket=${ticket} />`}
       ${!ticket.offer && order.transfers_allowed && !ticket.checked_at && html`<button type="button" class="button quiet small" disabled=${busy !== ""}
-        aria-label=${`Give ${placeOf(ticket)} to somebody`} onClick=${() => desk.offer(ticket)}>${mine ? "One moment…" : "Give to somebody"}</button>`}
+        aria-label=${`${give}: ${placeOf(ticket)}`} onClick=${() => desk.offer(ticket)}>${give}</button>`}
       ${back && html`<button type="button" class="button quiet small" disabled=${busy !== ""}
-        aria-label=${`Return ${placeOf(ticket)}`} onClick=${back}>${order.payment ? "Return for a refund" : "Return"}</button>`}
+        aria-label=${`${giveBack}: ${placeOf(ticket)}`} onClick=${back}>${giveBack}</button>`}
     </div>`}
   </li>`;
 }

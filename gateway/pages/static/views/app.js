@@ -9,6 +9,8 @@ import { Legend } from "./legend.js";
 import { SeatList } from "./list.js";
 import { Panel, topicOf } from "./panel.js";
 import { Stampede } from "./stampede.js";
+import { ShoppingTime } from "./turn.js";
+import { roomTopicOf, WaitingRoom } from "./waitingroom.js";
 
 /** @extends {Component<{sale: import("../core/sale.js").Sale}>} */
 export class App extends Component {
@@ -25,6 +27,17 @@ export class App extends Component {
 
   componentDidUpdate() {
     showBadge(this.props.sale);
+    this.followTopic();
+  }
+
+  /** Another screen of the waiting room, or from it to the seats: the focus goes to its heading. */
+  followTopic() {
+    const { sale } = this.props;
+    const ready = document.querySelector("main")?.dataset.topic;
+    const topic = ready && (roomTopicOf(sale) ? `${ready} ${sale.room.place ? "in" : "out"}` : "inside");
+    if (!topic || topic === this.topic) return;
+    if (this.topic) document.querySelector("main h2[tabindex]")?.focus();
+    this.topic = topic;
   }
 
   render({ sale }, { view, stampede }) {
@@ -35,10 +48,12 @@ export class App extends Component {
       return html`<${Stop} title=${stop[0]} text=${stop[1]} leave=${leave} />`;
     }
     const ready = state.phase === "ready" && state.event;
+    const topic = roomTopicOf(sale);
     return html`
-      <a class="skip" href="#panel">Go to your choice</a>
+      <a class="skip" href="#panel">${topic ? "Go to your place" : "Go to your choice"}</a>
       <${Head} sale=${sale} onStampede=${() => this.setState({ stampede: true })} />
       <${Connection} sale=${sale} />
+      ${topic ? html`<${WaitingRoom} sale=${sale} topic=${topic} />` : html`<${ShoppingTime} sale=${sale} />
       <main class="stage" aria-busy=${!ready} data-topic=${ready ? topicOf(sale) : ""}>
         <section class="house" aria-label="Seats">
           ${ready ? html`<${House} sale=${sale} view=${view} show=${(next) => this.setState({ view: next })} />` : html`<${HouseToCome} />`}
@@ -46,18 +61,21 @@ export class App extends Component {
         <section class="panel" id="panel" tabindex="-1" aria-label="Your choice">
           ${ready ? html`<${Panel} sale=${sale} /><${SoldLine} sale=${sale} />` : html`<${PanelToCome} />`}
         </section>
-      </main>
+      </main>`}
+      <p class="unseen" aria-live="assertive" id="alerts">${state.alerted}</p>
       <p class="unseen" aria-live="polite" id="milestones">${state.spoken}</p>
       ${stampede && html`<${Stampede} close=${() => this.setState({ stampede: false })} />`}`;
   }
 }
 
 /** The tab says what matters while another one is looked at: an offer first, then the place in the list. */
-function showBadge({ state, orders }) {
+function showBadge({ state, orders, room }) {
   const { event, waiting } = state;
   if (!event) return;
   const [first] = [...waiting.entries].sort((a, b) => a.position - b.position);
-  const badge = orders.open.length ? "● Your turn! " : first ? `No. ${first.position.toLocaleString("en")} · ` : "";
+  const turn = orders.open.length || room.stands === "turn";
+  const position = room.stands === "line" ? room.place.position : first?.position;
+  const badge = turn ? `${room.words("turn.title_badge")} ` : position ? `No. ${position.toLocaleString("en")} · ` : "";
   const title = `${badge}${event.name} · seats`;
   if (document.title !== title) document.title = title;
 }
@@ -100,7 +118,7 @@ const shortName = (buyer) => (buyer.startsWith("anon-") ? `guest-${buyer.slice(5
 function Connection({ sale }) {
   const { link, phase, asked, waiting } = sale.state;
   const away = link === "reconnecting" || (link === "connecting" && phase === "ready");
-  const words = connection(link, {
+  const words = sale.room.ahead !== null && !sale.room.isInside ? sale.room.words("away") : connection(link, {
     waiting: asked.length > 0, holding: sale.orders.active.some((hold) => sale.orders.left_ms(hold) > 0), listed: waiting.entries.length > 0,
   });
   return html`<div role="status" class=${`connection ${away ? "away" : ""}`}>${away && html`<i class="pulse"></i>${words}`}</div>`;

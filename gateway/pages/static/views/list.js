@@ -22,6 +22,7 @@ export class SeatList extends Component {
     const left = new Array(venue.sections.length).fill(0);
     for (let seat = 0; seat < venue.count; seat += 1) if (seats[seat] === FREE) left[venue.section[seat]] += 1;
     return html`<div class="list">
+      <h2 class="unseen">Seats by section</h2>
       <label class="check"><input type="checkbox" checked=${free} onChange=${() => this.setState({ free: !free })} /> Only free seats</label>
       ${venue.sections.map((name, section) => html`<section key=${name} class="list-section">
         <h3><button type="button" aria-expanded=${open === section} onClick=${() => this.setState({ open: open === section ? -1 : section })}>

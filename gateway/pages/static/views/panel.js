@@ -101,11 +101,11 @@ function askingText({ stage }, state, link) {
   return "Whoever came first is answered first. This takes a moment.";
 }
 
-/** Nothing to choose: not open yet, or over. */
-function Standing({ sale, topic }) {
+/** Nothing to choose: not open yet, or over. @param {{sale: any, topic: string}} props */
+export function Standing({ sale, topic }) {
   const { event } = sale.state;
   const [title, text] = standingOf(event);
-  const opens = topic === "early" && event.opens_at ? openingTime(event.opens_at) : "";
+  const opens = (topic === "early" || topic === "draft") && event.opens_at ? openingTime(event.opens_at) : "";
   const to = event.called_off?.to;
   return html`<div class="card standing">
     <h2 tabindex="-1">${title}</h2>

@@ -1,0 +1,1 @@
+"""The waiting room as buyers meet it: joining, status, places, and what keeps it fair."""

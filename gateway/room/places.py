@@ -1,0 +1,362 @@
+"""What this gateway knows of places: those of buyers who are connected, and of who asked lately.
+
+A connected buyer's place is read when they come, and again when there is a reason: the line passed their
+position, the draw was made, they did something at another gateway, or they are inside, where a place ends by
+itself. Who is inside may ask for seats; that is one look-up (`lets_in`). Who is not known to be inside is
+looked up in Postgres, all of the moment together, each at most once in `FRESH_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Protocol
+from uuid import UUID
+
+from gateway.buyers.recall import DATABASE_AWAY
+from gateway.problems import Busy
+from notifier.hub import SLICE
+from store.errors import OnsaleError, Unavailable
+from store.lookups import Pool
+from store.room import joining, watching
+from store.room.watching import IDS_MAX, RoomNow
+from store.room.words import Lane, Place, PlaceState
+from store.words import Micros
+
+log = logging.getLogger("onsale.gateway")
+
+ASKING_MAX: Final = 50_000
+"""Most who wait for a look-up at a time."""
+KEPT_MAX: Final = 50_000
+"""Most buyers remembered who are not connected here; beyond it they are looked up again."""
+FRESH_SECONDS: Final = 0.5
+"""So long what was read of a place is believed where it keeps somebody out."""
+INSIDE_SECONDS: Final = 2.0
+"""How often the places of those inside are read again, while admission goes on."""
+
+Then = Callable[["Known", OnsaleError | None], None]
+"""Called once with what is known now, or why nobody knows; must neither wait nor raise."""
+
+
+class Listens(Protocol):
+    """A socket or stream; `write` never waits and never raises."""
+
+    def write(self, frame: bytes) -> bool: ...
+
+
+class Known:
+    """A buyer of the event as this gateway knows them."""
+
+    __slots__ = ("buyer", "clients", "due", "inside_until", "place", "read_at", "serial")
+
+    def __init__(self, buyer: str) -> None:
+        self.buyer = buyer
+        self.clients: list[Listens] = []
+        self.place: Place | None = None
+        self.inside_until = 0
+        """Until then (Postgres' clock, µs) requests are taken; 0: not inside."""
+        self.read_at = 0.0
+        """By this host's monotonic clock; 0: never."""
+        self.serial = 0
+        """Of the status document that was told last, and when the next is due (`gateway.room.status`)."""
+        self.due = 0.0
+
+    @property
+    def called(self) -> bool:
+        """Admitted, and has not begun."""
+        place = self.place
+        return place is not None and place.state is PlaceState.ADMITTED and place.begun_at is None
+
+
+class Places:
+    """One event's."""
+
+    def __init__(
+        self, pool: Pool, event_id: int, frame_of: Callable[[Place], bytes], clock: Callable[[], int]
+    ) -> None:
+        """`clock`: Postgres', in microseconds, as far as it is known here."""
+        self._pool = pool
+        self._event_id = event_id
+        self._frame_of = frame_of
+        self._clock = clock
+        self._known: dict[str, Known] = {}
+        self._connected: dict[str, Known] = {}
+        self._kept = 0
+        """How many of the known are not connected."""
+        self._at: dict[Lane, dict[int, Known]] = {lane: {} for lane in Lane}
+        """Connected buyers who wait, by position."""
+        self._inside: set[str] = set()
+        """Known buyers who are admitted."""
+        self._inside_read_at = 0.0
+        self._again: dict[UUID, None] = {}
+        """Places to be read again."""
+        self._unread: dict[str, None] = {}
+        """Connected buyers whose place is to be looked up: by buyer, for they may have a new one."""
+        self._asked: dict[str, list[Then]] = {}
+        self._asking = 0
+        self._task: asyncio.Task[None] | None = None
+        self._serving = dict.fromkeys(Lane, 0)
+        self._drawn = False
+        self.queries = 0
+
+    # --- who is here ---
+
+    @property
+    def followed(self) -> bool:
+        """Whether there is somebody whose place may become another."""
+        return bool(self._connected or self._inside)
+
+    @property
+    def connected(self) -> Iterable[Known]:
+        return self._connected.values()
+
+    def enter(self, buyer: str, client: Listens) -> Known:
+        """A socket or stream of this buyer; the place is told soon."""
+        known = self._known.get(buyer)
+        if known is None:
+            known = self._known[buyer] = Known(buyer)
+        elif not known.clients:
+            self._kept -= 1
+        known.clients.append(client)
+        self._connected[buyer] = known
+        if known.place is not None:
+            self._stand(known, known.place)
+        before = known.place
+        self.ask(buyer, lambda found, error: self._found_for(client, before, found, error))
+        return known
+
+    def _found_for(
+        self, client: Listens, before: Place | None, known: Known, error: OnsaleError | None
+    ) -> None:
+        if error is not None:
+            self._look_again(known, error)
+        elif known.place is not None and known.place == before and client in known.clients:
+            client.write(self._frame_of(known.place))  # of another one all sockets were told
+
+    def leave(self, buyer: str, client: Listens) -> None:
+        """The socket is gone; what is known is kept for a while."""
+        known = self._connected.get(buyer)
+        if known is None or client not in known.clients:
+            return
+        known.clients.remove(client)
+        if known.clients:
+            return
+        del self._connected[buyer]
+        self._unread.pop(buyer, None)
+        if known.place is not None:
+            self._step_aside(known, known.place)
+        self._kept += 1
+        self._forget_some()
+
+    def _forget_some(self) -> None:
+        if self._kept > KEPT_MAX:
+            self._known = dict(self._connected)
+            self._inside &= self._connected.keys()
+            self._kept = 0
+
+    # --- what is known ---
+
+    def get(self, buyer: str) -> Known | None:
+        """What is known of a buyer: the one look-up of whoever asks for seats."""
+        return self._known.get(buyer)
+
+    def take(self, place: Place) -> None:
+        """Somebody's place as it was read just now; the buyer's sockets hear of it if it is another."""
+        known = self._known.get(place.buyer)
+        if known is None:
+            known = self._known[place.buyer] = Known(place.buyer)
+            self._kept += 1
+            self._forget_some()
+        self._put(known, place)
+
+    def _put(self, known: Known, place: Place | None) -> None:
+        before, known.read_at = known.place, time.monotonic()
+        if place == before:
+            return
+        if before is not None:
+            self._inside.discard(known.buyer)
+            self._step_aside(known, before)
+        known.place, known.inside_until = place, 0
+        if place is None:
+            return
+        if place.state is PlaceState.ADMITTED:
+            known.inside_until = place.until or 0
+        self._stand(known, place)
+        if known.clients:
+            frame = self._frame_of(place)
+            for client in list(known.clients):
+                client.write(frame)
+
+    def _stand(self, known: Known, place: Place) -> None:
+        if place.state is PlaceState.ADMITTED:
+            self._inside.add(known.buyer)
+        elif known.clients and place.state is PlaceState.WAITING and place.position is not None:
+            self._at[place.lane][place.position] = known
+
+    def _step_aside(self, known: Known, place: Place) -> None:
+        if place.position is not None and self._at[place.lane].get(place.position) is known:
+            del self._at[place.lane][place.position]
+
+    # --- what changed ---
+
+    def heard(self, buyers: Iterable[str]) -> None:
+        """These did something at another gateway."""
+        for buyer in buyers:
+            if buyer in self._connected:
+                self._unread[buyer] = None
+            elif (known := self._known.get(buyer)) is not None:
+                known.read_at = known.inside_until = 0
+
+    def follow(self, now: RoomNow) -> None:
+        """The room's row is this: notes whose place may be another by that."""
+        room = now.room
+        serving = {Lane.ORDINARY: room.serving, Lane.PRIORITY: room.serving_priority}
+        for lane, last in serving.items():
+            self._note(self._passed(lane, self._serving[lane], last))
+        self._serving = serving
+        if room.drawn_at is not None and not self._drawn:
+            self._drawn = True
+            self._note(known for known in self._connected.values() if _before_the_draw(known.place))
+        self._note_inside()
+
+    def _passed(self, lane: Lane, first: int, last: int) -> Iterator[Known]:
+        """Who waits at a position up to `last`: those just passed, and the few who were called before and
+        stand there again."""
+        at = self._at[lane]
+        if last - first < len(at):
+            for position in range(first + 1, last + 1):
+                if position in at:
+                    yield at[position]
+            return
+        for position, known in at.items():
+            if position <= last:
+                yield known
+
+    def _note_inside(self) -> None:
+        read = time.monotonic()
+        if read - self._inside_read_at < INSIDE_SECONDS:
+            return
+        self._inside_read_at = read
+        self._note(known for buyer in self._inside if (known := self._known.get(buyer)) is not None)
+        for lane, last in self._serving.items():  # who came back waits at a position that was called
+            at = self._at[lane]
+            self._note(known for position, known in at.items() if position <= last)
+
+    def _note(self, some: Iterable[Known]) -> None:
+        for known in some:
+            if known.place is not None:
+                self._again[known.place.id] = None
+
+    async def catch_up(self) -> None:
+        """Read what was noted, in bounded steps; raises what psycopg raises, and then goes on next time."""
+        unread, self._unread = self._unread, {}
+        for buyer in unread:
+            self.ask(buyer, self._look_again)
+        while self._again:
+            some = list(self._again)[:IDS_MAX]
+            async with self._pool.connection() as connection:
+                found = await watching.by_id(connection, some)
+            self.queries += 1
+            for identity in some:
+                self._again.pop(identity, None)
+            for number, place in enumerate(found):
+                known = self._known.get(place.buyer)
+                if known is not None and known.place is not None and known.place.id == place.id:
+                    self._put(known, place)
+                if number % SLICE == SLICE - 1:
+                    await asyncio.sleep(0)
+
+    def _look_again(self, known: Known, error: OnsaleError | None) -> None:
+        if error is not None and known.clients:
+            self._unread[known.buyer] = None
+
+    # --- look-ups ---
+
+    @property
+    def asked(self) -> bool:
+        return bool(self._asked) or (self._task is not None and not self._task.done())
+
+    def ask(self, buyer: str, then: Then) -> None:
+        """Look a buyer up with everybody else's."""
+        if self._asking >= ASKING_MAX:
+            then(self._known.get(buyer) or Known(buyer), _too_many())
+            return
+        self._asking += 1
+        self._asked.setdefault(buyer, []).append(then)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._look_up())
+
+    async def find(self, buyer: str) -> Known:
+        """What is known after a look-up; raises `Busy` or `Unavailable`."""
+        answer: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
+
+        def then(known: Known, error: OnsaleError | None) -> None:
+            if answer.done():  # who asked is gone
+                return
+            if error is not None:
+                answer.set_exception(error)
+            else:
+                answer.set_result(known)
+
+        self.ask(buyer, then)
+        return await answer
+
+    async def _look_up(self) -> None:
+        while self._asked:
+            await asyncio.sleep(0)  # all of this turn go together
+            some = list(self._asked)[:IDS_MAX]
+            found: dict[str, Place] = {}
+            holding: dict[str, Micros] = {}
+            error: OnsaleError | None = None
+            try:
+                async with self._pool.connection() as connection:
+                    found = await joining.read(connection, self._event_id, some)
+                    others = [buyer for buyer in some if not _inside(found.get(buyer))]
+                    holding = await watching.holding(connection, self._event_id, others) if others else {}
+                self.queries += 1
+            except DATABASE_AWAY as away:
+                error = Unavailable("The database is away. Try again shortly.")
+                error.__cause__ = away
+            for number, buyer in enumerate(some):
+                known = self._found(buyer, found.get(buyer), holding.get(buyer), error)
+                thens = self._asked.pop(buyer)
+                self._asking -= len(thens)
+                for then in thens:
+                    then(known, error)
+                if number % SLICE == SLICE - 1:
+                    await asyncio.sleep(0)
+
+    def _found(
+        self, buyer: str, place: Place | None, holds_until: Micros | None, error: OnsaleError | None
+    ) -> Known:
+        known = self._known.get(buyer)
+        if known is None:
+            known = Known(buyer)
+            if error is None:
+                self._known[buyer] = known
+                self._kept += 1
+                self._forget_some()
+        if error is None:
+            self._put(known, place)
+            if holds_until is not None:
+                soon = self._clock() + int(INSIDE_SECONDS * 1_000_000)
+                known.inside_until = min(holds_until, soon)
+        return known
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _inside(place: Place | None) -> bool:
+    return place is not None and place.state is PlaceState.ADMITTED
+
+
+def _before_the_draw(place: Place | None) -> bool:
+    return place is not None and place.position is None and place.state is PlaceState.WAITING
+
+
+def _too_many() -> Busy:
+    return Busy("too_many_lookups", "Too many ask at once. Ask again shortly.")

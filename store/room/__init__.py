@@ -1,0 +1,1 @@
+"""The waiting room in Postgres: who has a place, the draw, who is admitted, what is wished for."""

@@ -1,0 +1,147 @@
+"""The waiting room without JavaScript: forms and a page that renews itself, on a real gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from store.words import EventState
+from tests.gateway.rig import EVENT, Answer, Served, StandIn, gateway, make_event, scenario, token
+from tests.gateway.room.lobby import asked, call, make_room, open_and_draw
+from tests.store.test_holds import HOLD, hold
+
+LINE = f"/e/{EVENT}/line"
+
+
+@pytest.fixture
+def conn(database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+class Visitor:
+    """A browser without scripts: keeps cookies and follows forms."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self.cookies: dict[str, str] = {}
+
+    async def page(self) -> str:
+        answer = await self._served.http("GET", LINE, headers=self._head())
+        assert answer.status == 200
+        assert "form-action 'self'" in answer.headers["content-security-policy"]
+        return answer.body.decode()
+
+    async def sees(self, text: str) -> str:
+        """The page once it says so; a place is believed to be as it was for a second."""
+        while True:
+            page = await self.page()
+            if text in page:
+                return page
+            await asyncio.sleep(0.05)
+
+    async def press(self, act: str, body: str = "", **head: str) -> Answer:
+        origin = {"Origin": f"http://127.0.0.1:{self._served.port}", "Sec-Fetch-Site": "same-origin"}
+        sent = self._head() | origin | {name.replace("_", "-"): value for name, value in head.items()}
+        answer = await self._served.http("POST", f"{LINE}/{act}", body=body.encode(), headers=sent)
+        for name, value in re.findall(r"(onsale-\w+)=([^;]*)", answer.headers.get("set-cookie", "")):
+            self.cookies[name] = value.strip('"')
+        return answer
+
+    def _head(self) -> dict[str, str]:
+        return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
+
+
+class Holds(StandIn):
+    """Gives the hold there is."""
+
+    def _decide(self, want: dict[str, Any], position: int, held: list[tuple[int, int]]) -> tuple[str, str]:
+        return "held", f'{{"hold":"{HOLD}","seats":[],"areas":{{}},"expires_at":1}}'
+
+
+@scenario
+async def test_from_the_lobby_to_a_ticket_by_forms_alone(engine_urls, conn):
+    event = make_room(engine_urls.database_url)
+    async with gateway(engine_urls) as served, Holds(engine_urls, event):
+        ann = Visitor(served)
+        assert "Come in from the shop" in await ann.page()
+        assert (await ann.press("come", f"token={token('ann')}")).status == 303
+        assert "Join" in await ann.page()
+        assert (await ann.press("join")).status == 303
+        assert "You are in" in await ann.page()
+        open_and_draw(conn, event)
+        page = await ann.sees("You are in line")
+        assert "You are next" in page
+        assert 'http-equiv="refresh" content="12;' in page
+        call(conn, event, 1)
+        await ann.sees("It is your turn")
+        assert (await ann.press("begin")).status == 303
+        await ann.sees("How many seats")
+        hold(conn, event, hold_id=HOLD, buyer="ann")
+        assert (await ann.press("hold", "quantity=2")).status == 303
+        await ann.sees("Held for you")
+        assert (await ann.press("buy")).status == 303
+        await ann.sees("They are yours.")
+
+
+@scenario
+async def test_forms_of_other_sites_are_refused_and_so_is_who_nobody_knows(engine_urls):
+    make_room(engine_urls.database_url)
+    async with gateway(engine_urls) as served:
+        ann = Visitor(served)
+        await ann.press("come", f"token={token('ann')}")
+        for head in ({"Sec_Fetch_Site": "cross-site"}, {"Origin": "https://evil.example"}):
+            refused = await ann.press("join", **head)
+            assert refused.status == 403
+            assert b"own page" in refused.body
+        assert (await ann.press("come", "token=x", Origin="https://evil.example")).status == 403
+        stranger = Visitor(served)
+        assert (await stranger.press("join")).status == 200
+        assert "Come in from the shop" in (await stranger.press("join")).body.decode()
+        assert stranger.cookies == {}
+        assert (await asked(served, "GET", "/place")).status == 404
+
+
+@scenario
+async def test_the_cookie_is_kept_from_scripts_and_other_sites(engine_urls):
+    make_room(engine_urls.database_url)
+    async with gateway(engine_urls) as served:
+        answer = await Visitor(served).press("come", f"token={token('ann')}")
+        kept = answer.headers["set-cookie"].lower()
+        assert "httponly" in kept
+        assert "samesite=lax" in kept
+        assert f"path=/e/{EVENT}" in kept
+
+
+@scenario
+async def test_what_others_wrote_is_text_and_no_markup(engine_urls, conn):
+    event = make_room(engine_urls.database_url)
+    bad = "<script>alert(1)</script>"
+    conn.execute(
+        "UPDATE room SET message = %s, message_at = clock_timestamp(), look = jsonb_build_object("
+        " 'name', %s::text, 'texts', jsonb_build_object('lobby.title', %s::text)) WHERE event_id = %s",
+        (bad, bad, bad, event),
+    )
+    conn.execute("UPDATE event SET name = %s", (bad,))
+    async with gateway(engine_urls) as served:
+        ann = Visitor(served)
+        await ann.press("come", f"token={token('ann')}")
+        page = await ann.page()
+        assert "<script" not in page
+        assert page.count(html.escape(bad)) >= 4
+        refused = await ann.press("hold", "quantity=%3Cscript%3E")
+        assert b"<script" not in refused.body
+
+
+@scenario
+async def test_an_event_without_a_waiting_room_has_no_such_page(engine_urls):
+    make_event(engine_urls.database_url, state=EventState.OPEN)
+    async with gateway(engine_urls) as served:
+        answer = await served.http("GET", LINE)
+        assert (answer.status, answer.headers["location"]) == (303, f"/e/{EVENT}")

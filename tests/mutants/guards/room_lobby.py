@@ -1,0 +1,58 @@
+"""Faults in what the waiting room's pages do, with scripts and without."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import In, Kind, Mutant
+
+PAGE = "tests/browser/test_room_page.py"
+LINE = "tests/gateway/room/test_line.py"
+room = In("gateway/pages/static/core/room.js")
+roomline = In("gateway/pages/static/core/roomline.js")
+sale = In("gateway/pages/static/core/sale.js")
+line = In("gateway/pages/line.py")
+plain = In("gateway/pages/plain.py")
+
+MUTANTS: list[Mutant] = [
+    room(
+        Kind.EXPIRY,
+        "only the server's clock counts in the waiting room",
+        "    return performance.now() + this.offset_ms;",
+        "    return Date.now();",
+        f"{PAGE}::test_only_the_servers_clock_counts",
+    ),
+    roomline(
+        Kind.BOUND,
+        "milestones on the way are said and not each step",
+        "  if (before === null || now >= before) return null;\n",
+        "  if (before !== null && now < before) return 3;\n",
+        f"{PAGE}::test_milestones_are_said_and_not_each_step",
+    ),
+    sale(
+        Kind.BOUND,
+        "who waits does not follow each seat",
+        "watch: (this.watches = this.room.isInside)",
+        "watch: (this.watches = true)",
+        f"{PAGE}::test_from_the_lobby_to_a_seat",
+    ),
+    line(
+        Kind.ORIGIN,
+        "a form of another site does nothing in the waiting room",
+        '    if not (allowed if act == "come" else same):',
+        "    if False:",
+        f"{LINE}::test_forms_of_other_sites_are_refused_and_so_is_who_nobody_knows",
+    ),
+    line(
+        Kind.ORIGIN,
+        "who a plain page's buyer is stays out of scripts' sight",
+        "        httponly=True,\n",
+        "",
+        f"{LINE}::test_the_cookie_is_kept_from_scripts_and_other_sites",
+    ),
+    plain(
+        Kind.CONDITION,
+        "an organiser's text is no markup on a plain page",
+        "        return escape(text)\n",
+        "        return str(text)\n",
+        f"{LINE}::test_what_others_wrote_is_text_and_no_markup",
+    ),
+]
