@@ -51,11 +51,13 @@ class StageEvent(Struct, frozen=True):
 
 
 @contextmanager
-def throwaway_target(*, allocators: int = 2) -> Iterator[tuple[Target, Callable[[str], int]]]:
-    """An onsale of its own, and the process ids of its processes by name."""
+def throwaway_target(
+    *, allocators: int = 2, env: dict[str, str] | None = None
+) -> Iterator[tuple[Target, Callable[[str], int]]]:
+    """An onsale of its own, and the process ids of its processes by name; `env` is added to theirs."""
     from onsale.processes import throwaway_stack
 
-    with throwaway_stack(allocators=allocators) as stack:
+    with throwaway_stack(allocators=allocators, env=env) as stack:
         yield Target(stack.base_url, stack.urls.database_url, stack.token_secret), stack.pid
 
 

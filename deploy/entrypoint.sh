@@ -3,7 +3,8 @@
 # Values in files stay out of `docker inspect` and of compose.yaml.
 set -eu
 for name in DATABASE_URL REDIS_URL ONSALE_TOKEN_SECRET ONSALE_OPERATOR_KEY ONSALE_TICKET_KEY \
-  ONSALE_STRIPE_KEY ONSALE_STRIPE_WEBHOOK_SECRET ONSALE_SIMULATED_SECRET; do
+  ONSALE_ROOM_KEY ONSALE_HUMAN_CHECK_SECRET ONSALE_STRIPE_KEY ONSALE_STRIPE_WEBHOOK_SECRET \
+  ONSALE_SIMULATED_SECRET; do
   eval "file=\${${name}_FILE:-}"
   [ -n "$file" ] || continue
   if [ ! -r "$file" ]; then

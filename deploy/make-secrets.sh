@@ -19,6 +19,7 @@ make database_url "postgresql://onsale:$(cat secrets/postgres_password)@postgres
 make token_secret "$(openssl rand -hex 32)"
 make operator_key "$(openssl rand -hex 32)"
 make ticket_key "$(openssl rand -hex 32)"
+make room_key "$(openssl rand -hex 32)"
 make simulated_secret "whsec_$(openssl rand -base64 32)"
 put_here stripe_key "put Stripe's restricted key into it if you are paid by Stripe"
 put_here stripe_webhook_secret "and the signing secret of its webhook endpoint"

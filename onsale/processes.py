@@ -189,6 +189,7 @@ class Stack:
         self.operator_key = both.data_dir.secret("operator-key")
         self.token_secret = both.data_dir.secret("token-secret")
         self.ticket_key = os.environ.get("ONSALE_TICKET_KEY") or both.data_dir.secret("ticket-key")
+        self.room_key = os.environ.get("ONSALE_ROOM_KEY") or both.data_dir.secret("room-key")
         ports = [
             port if number == 1 and port is not None else free_port() for number in range(1, gateways + 1)
         ]
@@ -218,6 +219,7 @@ class Stack:
             "ONSALE_OPERATOR_KEY": self.operator_key,
             **paying,
             "ONSALE_TICKET_KEY": self.ticket_key,
+            "ONSALE_ROOM_KEY": self.room_key,
             **(env or {}),
         }
         self.payment_provider = shared.get("ONSALE_PAYMENT_PROVIDER", "")

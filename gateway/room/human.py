@@ -8,23 +8,20 @@ asked, joins go on or do not, as is set.
 from __future__ import annotations
 
 import logging
-from typing import Final
-
-import aiohttp
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from gateway.problems import Busy
 from gateway.room.settings import RoomSettings
 from store.errors import BadRequest, Unavailable
 from store.room.refused import Reason
 
+if TYPE_CHECKING:
+    from gateway.room.siteverify import SiteVerify
+
 log = logging.getLogger("onsale.gateway")
 
-SECONDS_MAX: Final = 3.0
 ASKED_MAX: Final = 500
-"""Asked for at a time, by `CONNECTIONS_MAX` connections."""
-CONNECTIONS_MAX: Final = 50
-BODY_BYTES_MAX: Final = 16 * 1024
+"""Asked about at a time."""
 
 
 class HumanCheckFailed(BadRequest):
@@ -36,13 +33,6 @@ class HumanCheckFailed(BadRequest):
         self.reason = Reason.HUMAN_CHECK
 
 
-class _Verdict(msgspec.Struct):
-    success: bool
-
-
-_decode = msgspec.json.Decoder(_Verdict).decode
-
-
 class HumanCheck:
     """One gateway's; `close` it."""
 
@@ -50,7 +40,7 @@ class HumanCheck:
         self._url = settings.human_check_url
         self._secret = settings.human_check_secret
         self._open = settings.human_check_fails_open
-        self._session: aiohttp.ClientSession | None = None
+        self._site: SiteVerify | None = None
         self._asked = 0
 
     @property
@@ -59,8 +49,8 @@ class HumanCheck:
         return bool(self._url)
 
     async def check(self, answer: str | None) -> None:
-        """Raises `HumanCheckFailed`, and `Unavailable` while that cannot be known; does nothing where it is
-        off."""
+        """Raises `HumanCheckFailed`, and `Busy` or `Unavailable` while that cannot be known; does nothing
+        where it is off."""
         if not self.on:
             return
         if not answer:
@@ -70,29 +60,26 @@ class HumanCheck:
         self._asked += 1
         try:
             human = await self._ask(answer)
-        except (aiohttp.ClientError, TimeoutError, OSError, msgspec.MsgspecError) as error:
-            log.warning("the human check cannot be asked: %r", error)
-            if not self._open:
-                story = "The check that you are human cannot be made now. Try again shortly."
-                raise Unavailable(story) from error
-            return
         finally:
             self._asked -= 1
         if not human:
             raise HumanCheckFailed
 
     async def _ask(self, answer: str) -> bool:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX),
-                timeout=aiohttp.ClientTimeout(total=SECONDS_MAX),
-            )
-        form = {"secret": self._secret, "response": answer}
-        async with self._session.post(self._url, data=form, allow_redirects=False) as response:
-            response.raise_for_status()
-            return _decode(await response.content.read(BODY_BYTES_MAX)).success
+        from gateway.room.siteverify import Away, SiteVerify  # what it needs is loaded where it is used
+
+        if self._site is None:
+            self._site = SiteVerify(self._url, self._secret)
+        try:
+            return await self._site.ask(answer)
+        except Away as error:
+            log.warning("the human check cannot be asked: %s", error)
+            if self._open:
+                return True
+            story = "The check that you are human cannot be made now. Try again shortly."
+            raise Unavailable(story) from error
 
     async def close(self) -> None:
         """Its connections end."""
-        if self._session is not None:
-            await self._session.close()
+        if self._site is not None:
+            await self._site.close()

@@ -37,6 +37,7 @@ def _settings_read() -> set[str]:
         "store/settings.py",
         "store/migrate.py",
         "gateway/settings.py",
+        "gateway/room/settings.py",
         "onsale/chores/settings.py",
         "onsale/simulated/settings.py",
         "store/subscribers/addresses.py",

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from gateway.room.settings import RoomSettings
+from store.room import codes
 from store.room.words import Proof
 from tests.gateway.rig import EVENT, gateway, scenario, token, until
 from tests.gateway.room.lobby import ROOM, asked, join, make_room, room_at
@@ -99,10 +100,22 @@ async def test_a_busy_rooms_proof_is_told_in_its_status_asked_for_and_good_once(
 async def test_codes_guessed_in_bulk_are_refused_with_what_to_do(engine_urls):
     make_room(engine_urls.database_url, proof=Proof.OFF)
     async with gateway(engine_urls, room=settings(codes_per_buyer_minute=1)) as served:
-        told = [(await join(served, "ann", {"code": f"AAAA-{n:04}"})).json()["code"] for n in range(8)]
-        assert set(told[:5]) == {"code_not_valid"}
-        assert set(told[5:]) == {"too_many_codes_tried"}
+        guesses = ["no code at all", *[f"7K2M-Q9RT-X4WD-{n:04}" for n in range(7)]]
+        told = [(await join(served, "ann", {"code": guess})).json()["code"] for guess in guesses]
+        assert told == ["code_not_valid"] + ["unknown_code"] * 4 + ["too_many_codes_tried"] * 3
         assert (await join(served, "ann")).status == 200, "without a code they may join"
+
+
+@scenario
+async def test_a_right_code_is_no_attempt_and_one_that_was_used_is(engine_urls):
+    event = make_room(engine_urls.database_url, proof=Proof.OFF)
+    with psycopg.connect(engine_urls.database_url) as conn:
+        invited = codes.issue(conn, event, "an office", 20, 1)
+    async with gateway(engine_urls, room=settings(codes_per_address_minute=1)) as served:
+        for number, code in enumerate(invited):
+            assert (await join(served, f"b{number}", {"code": code})).json()["lane"] == "priority"
+        told = [(await join(served, f"c{n}", {"code": invited[0]})).json()["code"] for n in range(6)]
+        assert told == ["code_used"] * 5 + ["too_many_codes_from_address"]
 
 
 @scenario

@@ -13,8 +13,11 @@ from notifier import letters
 from notifier.letters import About
 from onsale.chores.mail import mail
 from store.mail import Alone
-from store.room import telling
+from store.room import admitting, telling
+from store.room.admitting import Change, Orders
 from store.room.joining import Joining
+from store.room.words import Lane, RoomPolicy
+from store.words import EventState
 from tests.onsale.chores.doings import doing, settings_of
 from tests.store.room.rooming import ADMITTED, join, make_room, set_place
 
@@ -66,6 +69,26 @@ def test_who_is_called_again_is_written_to_again(conn):
     join(conn, event, Joining("ann", email="ann@example.org"))
     assert admit(conn, event, "ann") + admit(conn, event, "ann") == 2
     assert len(mails(conn)) == 2
+
+
+def test_an_admission_writes_to_whom_it_admits(conn):
+    event = make_room(conn, policy=RoomPolicy.FIFO, state=EventState.OPEN)
+    join(conn, event, *[Joining(f"b{n}", email=f"b{n}@example.org") for n in range(3)])
+    standing = admitting.read(conn, event)
+    assert standing is not None
+    called, through = admitting.next_of(conn, event, standing, Lane.ORDINARY, 2)
+    change = Change(
+        called=called,
+        serving=through,
+        serving_priority=0,
+        credit=0,
+        factor=1,
+        rate=None,
+        reason=None,
+        orders=Orders(0),
+    )
+    admitting.write(conn, event, standing, change)
+    assert [address for address, *_ in mails(conn)] == ["b0@example.org", "b1@example.org"]
 
 
 def test_the_chore_sends_it_with_until_when_to_begin_and_where(conn, database_url, tmp_path):
