@@ -17,7 +17,7 @@ from rich.console import Console
 
 from onsale.engines.data_dir import REPOSITORY
 
-ROOMS = ("onsale", "gateway", "allocator", "notifier", "store", "bench", "tests")
+ROOMS = ("onsale", "gateway", "allocator", "notifier", "store", "bench", "clients/python", "tests")
 NO_TESTS_COLLECTED = 5
 
 

@@ -32,5 +32,9 @@ def test_whatever_happens_to_a_room_its_laws_hold(new_database, redis_url, seed)
             if number == LOBBY_ACTS:
                 history.line.open()
             history.act()
+        for _ in range(ACTS):
+            if history.cuts:
+                break
+            history.act()
         history.finish()
-        assert history.cuts > 0
+        assert history.cuts > 0, "some of it was cut off"

@@ -321,10 +321,10 @@ class Buyer:
 
 @contextlib.asynccontextmanager
 async def gateway(
-    urls: EngineUrls, *, bounds: dict[str, Any] | None = None, **given: Any
+    urls: EngineUrls, *, bounds: dict[str, Any] | None = None, port: int = 0, **given: Any
 ) -> AsyncIterator[Served]:
-    """A gateway on a free port, stopped gracefully."""
-    settings = Settings(engines=urls, port=0, token_secret=SECRET, **given)
+    """A gateway on a free port, if none is given, stopped gracefully."""
+    settings = Settings(engines=urls, port=port, token_secret=SECRET, **given)
     settings = replace(settings, bounds=replace(settings.bounds, **(bounds or {})))
     server = server_of(settings)
     task = asyncio.create_task(server.serve())

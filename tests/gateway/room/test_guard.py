@@ -99,7 +99,10 @@ def test_a_meter_measures_the_last_minute():
         meter.count(second)
     assert meter.per_minute(119) == pytest.approx(60, abs=1)
     assert meter.per_minute(149) == pytest.approx(30, abs=1)
-    assert meter.per_minute(400) == 0
+    busy = Meter()
+    for _ in range(100):
+        busy.count(59)
+    assert busy.per_minute(400) == 0
 
 
 def test_proof_is_asked_for_only_of_who_is_within_the_bounds():
@@ -151,7 +154,8 @@ async def test_while_postgres_is_away_it_is_kept_and_bounded(database_url, monke
     for event in range(5):
         for number in range(20):
             kept.count(event, Reason.BUYER_JOINS, Address(f"a{number}"))
-        await kept.write()
+        if event == 3:
+            await kept.write()
     assert kept.total == 100
     pool = lookups.open_pool(database_url, size_max=2)
     await pool.open()

@@ -27,6 +27,10 @@ joining = In("store/room/joining.py")
 admitting = In("store/room/admitting.py")
 telling = In("store/room/telling.py")
 
+MIDDLEWARE = "tests/clients/test_middleware.py"
+middleware = In("clients/python/onsale_client/middleware.py")
+keyset = In("clients/python/onsale_client/keyset.py")
+
 BY_HOPS = f"{ADDRESSES}::test_it_is_read_from_the_right_as_far_as_proxies_of_ours_wrote_it"
 
 MUTANTS: list[Mutant] = [
@@ -199,5 +203,61 @@ MUTANTS: list[Mutant] = [
         " AND email IS NOT NULL",
         "",
         f"{TELLING}::test_who_left_an_address_is_written_to_and_nobody_else",
+    ),
+    middleware(
+        Kind.TOKEN,
+        "a copied link does not let another browser into a shop",
+        "        if token_id in self._kept:\n            return None\n",
+        "",
+        f"{MIDDLEWARE}::test_a_copied_link_or_cookie_does_not_let_another_browser_in",
+    ),
+    middleware(
+        Kind.TOKEN,
+        "a copied cookie does not let another browser into a shop",
+        "return hmac.compare_digest(kept[0].encode(), secret.encode())",
+        "return True",
+        f"{MIDDLEWARE}::test_a_copied_link_or_cookie_does_not_let_another_browser_in",
+    ),
+    middleware(
+        Kind.BOUND,
+        "browsers that were let into a shop are remembered in bounded memory",
+        "(len(self._kept) >= self._most or next(iter(self._kept.values()))[1] < now)",
+        "next(iter(self._kept.values()))[1] < now",
+        f"{MIDDLEWARE}::test_what_is_remembered_is_bounded_and_ends_with_the_tokens",
+    ),
+    middleware(
+        Kind.ORIGIN,
+        "a shop sends nobody elsewhere by a path with two slashes",
+        'return self._origin + quote(scope["path"])',
+        'return quote(scope["path"])',
+        f"{MIDDLEWARE}::test_a_browser_without_one_is_sent_to_the_room_and_told_where_to_come_back",
+    ),
+    keyset(
+        Kind.BOUND,
+        "keys are fetched no oftener than allowed, whatever tokens name",
+        "            if now - self._tried_at < FETCH_SECONDS_MIN:\n                return\n",
+        "",
+        f"{MIDDLEWARE}::test_keys_that_change_are_fetched_when_a_token_names_one_that_is_not_there",
+    ),
+    keyset(
+        Kind.TOKEN,
+        "an admission is for one event",
+        'claims.get("event") != self._event or ',
+        "",
+        f"{MIDDLEWARE}::test_forged_expired_and_foreign_ones_are_refused",
+    ),
+    keyset(
+        Kind.TOKEN,
+        "an admission is by the issuer that a shop names",
+        "                issuer=self._issuer,\n",
+        "",
+        f"{MIDDLEWARE}::test_forged_expired_and_foreign_ones_are_refused",
+    ),
+    keyset(
+        Kind.TOKEN,
+        "a token of another kind is no admission",
+        'head.get("typ") != KIND or ',
+        "",
+        f"{MIDDLEWARE}::test_forged_expired_and_foreign_ones_are_refused",
     ),
 ]

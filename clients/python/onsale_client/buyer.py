@@ -1,0 +1,276 @@
+"""A buyer: joins the waiting room, waits for their turn, asks for seats.
+
+Everything is said until it is answered: after a cut connection or a refusal that passes it is said again,
+under the same key, which onsale answers once. So a call here ends with the answer, with `Refused`, or when
+the caller gives up waiting (`asyncio.timeout`); a later call with the same key goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx
+
+from onsale_client.errors import Ended, Refused
+from onsale_client.link import Link
+from onsale_client.proof import solve
+
+SAY_AGAIN_SECONDS: Final = 10.0
+"""After so long without an answer it is said again, for whatever was lost."""
+HTTP_SECONDS_MAX: Final = 10.0
+PROOFS_MAX: Final = 5
+PROVE: Final = frozenset({"proof_required", "proof_expired", "proof_used"})
+LIVE: Final = ("waiting", "admitted")
+COMES_BACK: Final = (429, 502, 503, 504)
+"""Statuses after which the same is asked again."""
+Frame = dict[str, Any]
+
+
+class _Asked:
+    """One thing that is said until it is answered."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        self.said_before = False
+        self.proofs = 0
+
+    def answered(self, frame: Frame) -> None:
+        if not self.answer.done():
+            self.answer.set_result(frame)
+
+
+class Buyer:
+    """One buyer at one event: `async with Buyer("https://on.sale", "gala", token) as buyer: …`."""
+
+    def __init__(self, url: str, event: str, token: str, client: httpx.AsyncClient | None = None) -> None:
+        self._base = f"{url.rstrip('/')}/v1/events/{event}"
+        self._head = {"Authorization": f"Bearer {token}"}
+        self._link = Link(url, event, token, self._opened, self._told)
+        self._http = client or httpx.AsyncClient(timeout=HTTP_SECONDS_MAX)
+        self._own_http = client is None
+        self._asked: dict[str, _Asked] = {}
+        """By request's key; what is said of the place under the frame's type."""
+        self._changed = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+        self._others: set[asyncio.Task[None]] = set()
+        self.status: Frame | None = None
+        """The waiting room as it was told last, for all buyers."""
+        self.place: Frame | None = None
+        """The buyer's own place in it."""
+
+    async def __aenter__(self) -> Self:
+        self._running = asyncio.get_running_loop().create_task(self._link.run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        tasks = [task for task in (self._running, *self._others) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._own_http:
+            await self._http.aclose()
+
+    # --- the waiting room ---
+
+    async def join(
+        self, code: str | None = None, email: str | None = None, human: str | None = None
+    ) -> Frame:
+        """A place, or the one there is. Work that is asked for is done. Raises `Refused`."""
+        more = {"code": code, "email": email, "human": human}
+        frame = {"type": "join"} | {name: value for name, value in more.items() if value is not None}
+        return await self._ask("join", frame)
+
+    async def wait_for_turn(self, heard: Callable[[Frame], None] | None = None) -> Frame:
+        """The place once it is admitted; `heard` is called with the room's status each time it is another
+        one. Raises `Ended` when it is over instead."""
+        told: Frame | None = None
+        while True:
+            if heard is not None and self.status is not None and self.status != told:
+                told = self.status
+                heard(told)
+            if self.place is not None and self.place["state"] == "admitted":
+                return self.place
+            if self.place is not None and self.place["state"] != "waiting":
+                raise Ended(self.place["state"])
+            await self._until_changed()
+
+    async def begin(self) -> Frame:
+        """The turn begins: the place, with `until`. Raises `Refused` where it is not their turn."""
+        return await self._ask("begin", {"type": "begin"})
+
+    async def leave(self) -> Frame:
+        """Give the place up."""
+        return await self._ask("leave_line", {"type": "leave_line"})
+
+    @property
+    def ahead(self) -> int | None:
+        """How many are before the buyer; None while nobody knows."""
+        if self.place is None or self.status is None or self.place["position"] is None:
+            return None
+        served: int = self.status["serving_priority" if self.place["lane"] == "priority" else "serving"]
+        return max(0, int(self.place["position"]) - served - 1)
+
+    async def admission(self, shop: str | None = None) -> Frame:
+        """A token for a shop elsewhere. Raises `Refused`."""
+        return await self._get("/room/admission", {"shop": shop} if shop else {})
+
+    # --- the sale ---
+
+    async def request(self, want: Mapping[str, Any], key: str | None = None) -> Frame:
+        """The one decision about a request; the same key and content get the same one. Raises `Refused` for
+        what is refused without one."""
+        key = key or secrets.token_urlsafe(16)
+        return await self._ask(key, {"type": "request", "id": key, **want})
+
+    async def confirm(self, hold: str) -> Frame:
+        """Buy a hold that costs nothing."""
+        return await self._post(f"/holds/{hold}/confirm")
+
+    async def release(self, hold: str) -> Frame:
+        """Give a hold back."""
+        return await self._post(f"/holds/{hold}/release")
+
+    # --- what is said, and heard ---
+
+    async def _ask(self, name: str, frame: Frame) -> Frame:
+        asked = self._asked.get(name)
+        if asked is None:
+            asked = self._asked[name] = _Asked(frame)
+        try:
+            while not asked.answer.done():
+                self._say(asked)
+                waits: set[asyncio.Future[Any]] = {asked.answer, self._link_task}
+                await asyncio.wait(waits, timeout=SAY_AGAIN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                self._raise_if_closed()
+            return asked.answer.result()
+        finally:
+            if self._asked.get(name) is asked:
+                del self._asked[name]
+
+    def _say(self, asked: _Asked) -> None:
+        again = asked.said_before and asked.frame["type"] == "request"
+        asked.said_before = True
+        self._link.send(asked.frame | ({"again": True} if again else {}))
+
+    def _opened(self) -> None:
+        for asked in self._asked.values():
+            self._say(asked)
+
+    def _told(self, frame: Frame) -> None:
+        match frame["type"]:
+            case "room":
+                self.status = frame
+            case "place":
+                self._take_place(frame)
+            case "decision" | "not_queued" if frame["id"] in self._asked:
+                self._asked[frame["id"]].answered(frame)
+            case "unknown" if frame["id"] in self._asked:
+                self._say(self._asked[frame["id"]])
+            case "error":
+                self._take_error(frame)
+        self._changed.set()
+
+    def _take_place(self, place: Frame) -> None:
+        self.place = place
+        answers = {
+            "join": place["state"] in LIVE,
+            "begin": place["begun_at"] is not None,
+            "leave_line": place["state"] not in LIVE,
+        }
+        for name, answered in answers.items():
+            if answered and name in self._asked:
+                self._asked[name].answered(place)
+
+    def _take_error(self, error: Frame) -> None:
+        names = (
+            [error["id"]]
+            if "id" in error
+            else [n for n in ("join", "begin", "leave_line") if n in self._asked]
+        )
+        asked = self._asked.get(names[0]) if names else None
+        if asked is None or asked.answer.done():
+            return
+        if error["code"] in PROVE and asked.proofs < PROOFS_MAX:
+            self._later(self._prove(asked))
+        elif "retry_after" in error:
+            self._later(self._say_after(asked, float(error["retry_after"])))
+        else:
+            asked.answer.set_exception(Refused(error["code"], error["message"]))
+
+    async def _prove(self, asked: _Asked) -> None:
+        asked.proofs += 1
+        try:
+            challenge = await self._get("/room/challenge")
+            asked.frame["proof"] = await asyncio.to_thread(solve, challenge)
+        except (Refused, ValueError) as error:
+            if not asked.answer.done():
+                asked.answer.set_exception(error)
+            return
+        self._say(asked)
+
+    async def _say_after(self, asked: _Asked, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        if not asked.answer.done():
+            self._say(asked)
+
+    def _later(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
+
+    async def _until_changed(self) -> None:
+        self._changed.clear()
+        change = asyncio.get_running_loop().create_task(self._changed.wait())
+        try:
+            await asyncio.wait({change, self._link_task}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            change.cancel()
+        self._raise_if_closed()
+
+    @property
+    def _link_task(self) -> asyncio.Task[None]:
+        assert self._running is not None, "a buyer is used in `async with`"
+        return self._running
+
+    def _raise_if_closed(self) -> None:
+        if self._link_task.done():
+            self._link_task.result()  # raises `NotOpen`
+
+    # --- HTTP ---
+
+    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Frame:
+        return await self._until_answered("GET", path, dict(query or {}))
+
+    async def _post(self, path: str) -> Frame:
+        return await self._until_answered("POST", path, {})
+
+    async def _until_answered(self, method: str, path: str, query: dict[str, str]) -> Frame:
+        """Asked again while nobody answers: all that is asked here gives the same answer however often."""
+        while True:
+            pause = 1.0
+            with contextlib.suppress(httpx.TransportError):
+                answer = await self._http.request(method, self._base + path, params=query, headers=self._head)
+                if answer.is_success:
+                    found: Frame = answer.json()
+                    return found
+                if answer.status_code not in COMES_BACK:
+                    raise _refusal(answer)
+                pause = float(answer.headers.get("retry-after", 1))
+            await asyncio.sleep(pause)
+
+
+def _refusal(answer: httpx.Response) -> Refused:
+    """What a problem says; a proxy on the way may answer with something else."""
+    try:
+        problem = answer.json()
+        return Refused(problem["code"], problem["detail"])
+    except (ValueError, TypeError, KeyError):
+        return Refused("http_error", f"onsale could not be asked: HTTP {answer.status_code}.")
