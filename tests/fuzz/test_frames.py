@@ -26,7 +26,7 @@ FRAMES = [
     {"type": "confirm", "hold": "65536"},
     {"type": "waiting"},
     {"type": "leave", "id": "r1"},
-    {"type": "join", "code": "c1", "proof": "p1"},
+    {"type": "join", "code": "c1", "proof": "p1", "human": "h1", "email": "ann@example.org"},
     {"type": "begin"},
     {"type": "leave_line"},
     {"type": "wish", "want": {"best": {"quantity": 2}}},

@@ -155,6 +155,16 @@ def test_what_is_old_is_forgotten_and_the_rest_stays(conn, database_url):
     assert conn.execute("SELECT outbox_id FROM mail ORDER BY 1").fetchall() == [(2,), (3,)]
 
 
+def test_who_was_turned_away_long_ago_is_forgotten(conn, database_url):
+    refused = "INSERT INTO room_refused (event_id, minute, reason, count, addresses) VALUES"
+    for days in (trimming.REFUSED_DAYS + 1, trimming.REFUSED_DAYS - 1):
+        conn.execute(
+            f"{refused} (1, clock_timestamp() - interval '{days} days', 'proof_used', {days}, '{{}}')"
+        )
+    assert doing(database_url, trim).done == 1
+    assert conn.execute("SELECT count FROM room_refused").fetchall() == [(trimming.REFUSED_DAYS - 1,)]
+
+
 def test_what_others_forget_is_forgotten_some_rows_at_a_time(conn, database_url, monkeypatch):
     asked = []
 
