@@ -82,6 +82,8 @@ SELECT line.position, wish.buyer, wish.want
  WHERE line.event_id = %(event)s AND line.lane = %(lane)s AND line.position > %(after)s
  ORDER BY line.position LIMIT """
 """The number stands in the text: a plan for any number would sort all there are."""
+IN_ORDER: Final = "SET LOCAL enable_bitmapscan = off"
+"""Before `NEXT`: where statistics know of no line yet, a bitmap of all of it would be sorted for a piece."""
 
 _KEY: Final = (
     f"event_id + 0 = %(event)s AND request_id = '{REQUEST_ID}' AND kind = 'request' AND outcome <> 'conflict'"
@@ -227,6 +229,7 @@ def next_wishes(conn: Conn, event_id: int, after: Rank, count_max: int) -> list[
     """The wishes behind this rank, in the ballot's order; none: there are no more. Needs the draw."""
     wishes: list[Wish] = []
     with conn.transaction():
+        conn.execute(IN_ORDER)
         for lane, values in _lanes(event_id, after):
             rows = conn.execute(NEXT.encode() + b"%d" % (count_max - len(wishes)), values).fetchall()
             wishes += [Wish(Rank(lane, position), buyer, want) for position, buyer, want in rows]
@@ -241,6 +244,7 @@ def first_undecided(conn: Conn, event_id: int) -> Rank | None:
     Quick where little is decided yet. Else it reads every wish and the whole ledger, each once.
     """
     with conn.transaction():
+        conn.execute(IN_ORDER)
         lanes = list(_lanes(event_id, FIRST))
         for lane, values in lanes[:1]:
             row = conn.execute(UNDECIDED_NEAR, values).fetchone()

@@ -195,14 +195,15 @@ class FakeGateway:
     # --- the socket ---
 
     async def serve(self, websocket: WebSocket) -> None:
+        with suppress(WebSocketDisconnect):  # gone while something was said to it, or before it said hello
+            await self._serve(websocket)
+
+    async def _serve(self, websocket: WebSocket) -> None:
         await websocket.accept()
         if not self.serving:
             await websocket.close(1012)
             return
-        try:
-            hello = json.loads(await websocket.receive_text())
-        except WebSocketDisconnect:
-            return  # gone before it said anything
+        hello = json.loads(await websocket.receive_text())
         self._receive_frame(hello)
         if self.close_code or hello["event"] != self.slug:
             await websocket.close(self.close_code or 4404)

@@ -382,7 +382,9 @@ def plan_of(lobby: Lobby, statement: str, *values: str) -> str:
     for number, name in enumerate(("event", "lane", "after", *values), 1):
         statement = statement.replace(f"%({name})s", f"${number}")
     lobby.conn.execute(PLAN_BY_KEY)
-    found = lobby.conn.execute(f"EXPLAIN (GENERIC_PLAN) {statement}").fetchall()
+    with lobby.conn.transaction():
+        lobby.conn.execute(ballot.IN_ORDER)
+        found = lobby.conn.execute(f"EXPLAIN (GENERIC_PLAN) {statement}").fetchall()
     return "\n".join(line for (line,) in found)
 
 
@@ -394,6 +396,7 @@ def test_wishes_and_who_holds_something_are_found_by_key(lobby):
         (lobby.event,),
     )
     text = "INSERT INTO ballot_wish (place_id, event_id, want) SELECT id, event_id, '{}' FROM place"
+    lobby.conn.execute("ANALYZE line")
     lobby.conn.execute(text)
     lobby.open()
     found = plan_of(lobby, ballot.NEXT + "1000")
