@@ -134,6 +134,7 @@ def test_parts_in_one_row_or_in_two_sections_are_told_apart(page: Page, fake: Fa
     ask(page)
     expect(page.locator(".story")).to_contain_text("Two and two in row A.")
     page.get_by_role("button", name="Give all back").click()
+    expect(page.get_by_role("heading", name="Choose your seats")).to_be_visible()
     other = seats_in_row(fake, "Stalls left", "A")
     fake.mark("s", row)
     fake.mark("a", [*row[:2], *other[:2]])
