@@ -73,8 +73,7 @@ def event_in(path: str) -> str | None:
 
 async def authenticate(runtime: Runtime, header: str) -> Buyer:
     """The buyer an Authorization header names; raises `Unauthorized`."""
-    token = _token_in(header)
-    return runtime.tokens.known(token) or await runtime.tokens.verify(token)
+    return await runtime.tokens.verify(_token_in(header))
 
 
 class Posting:
@@ -129,7 +128,7 @@ class Posting:
             token = _token_in(self._token)
             if not is_event_slug(self._slug):
                 raise NotFound("event_not_found", "There is no such event. GET /v1/events lists them.")
-            buyer, event = runtime.tokens.known(token), runtime.events.known(self._slug)
+            buyer, event = runtime.tokens.verify_at_once(token), runtime.events.known(self._slug)
             if buyer is None or event is None:
                 self._task = asyncio.get_running_loop().create_task(self._find_out(token))
             else:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jwt
 from jwt import PyJWK, PyJWKSet
 
 from gateway.buyers.decode import TOKEN_LENGTH_MAX
+from gateway.buyers.secret_key import ALGORITHM, secret_key
 from gateway.problems import Unauthorized
 from gateway.settings import Settings
 from store.errors import Unavailable
@@ -31,6 +32,8 @@ KEYS_FETCH_SECONDS_MIN = 10.0
 """Shortest time between two fetches, whatever key ids tokens name."""
 KEYS_FETCH_TIMEOUT_SECONDS = 5
 DEMO_SECONDS = 12 * 3600
+BUYERS = ("exp", "sub")
+"""What a buyer's token must say."""
 
 _REFUSED = "The token is not valid. Sign in again to get a new one."
 
@@ -92,7 +95,7 @@ class Tokens:
     """Verifies and, for demos, gives tokens."""
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.time) -> None:
-        self._secret = settings.token_secret
+        self._secret = secret_key(settings.token_secret) if settings.token_secret else None
         self._audience = settings.token_audience or None
         self._key_set = KeySet(settings.jwks_url) if settings.jwks_url else None
         self._clock = clock
@@ -106,12 +109,19 @@ class Tokens:
             return None
         return buyer
 
+    def verify_at_once(self, token: str) -> Buyer | None:
+        """The same where no issuer may have to be asked, else None."""
+        buyer = self.known(token)
+        if buyer is None and self._secret is not None and self._key_set is None:
+            buyer = self._buyer_of(token, self._decode(token, self._secret, [ALGORITHM], BUYERS))
+        return buyer
+
     async def verify(self, token: str) -> Buyer:
         """Raises `Unauthorized` (token_not_valid), and `Unavailable` while the issuer cannot be asked."""
-        buyer = self.known(token)
-        if buyer is not None:
-            return buyer
-        claims = await self.claims(token, "exp", "sub")
+        buyer = self.verify_at_once(token)
+        return buyer or self._buyer_of(token, await self.claims(token, *BUYERS))
+
+    def _buyer_of(self, token: str, claims: dict[str, Any]) -> Buyer:
         if not subject_ok(claims["sub"]):
             raise Unauthorized(
                 "token_not_valid", "The token's subject has characters a buyer's id cannot have."
@@ -125,10 +135,20 @@ class Tokens:
     async def claims(self, token: str, *required: str) -> dict[str, Any]:
         """What a token says that is signed by whom this gateway trusts, has not run out and says all of
         `required`. Raises as `verify`."""
-        if not token or len(token) > TOKEN_LENGTH_MAX:
+        if len(token) > TOKEN_LENGTH_MAX:
             raise Unauthorized("token_not_valid", _REFUSED)
         try:
-            key, algorithms = await self._key_for(jwt.get_unverified_header(token))
+            header = jwt.get_unverified_header(token)
+        except (jwt.PyJWTError, ValueError, TypeError):
+            raise Unauthorized("token_not_valid", _REFUSED) from None
+        return self._decode(token, *await self._key_for(header), required)
+
+    def _decode(
+        self, token: str, key: Any, algorithms: list[str], required: Sequence[str]
+    ) -> dict[str, Any]:
+        if len(token) > TOKEN_LENGTH_MAX:
+            raise Unauthorized("token_not_valid", _REFUSED)
+        try:
             return jwt.decode(
                 token,
                 key,
@@ -142,8 +162,8 @@ class Tokens:
 
     async def _key_for(self, header: dict[str, Any]) -> tuple[Any, list[str]]:
         algorithm = header.get("alg")
-        if algorithm == "HS256" and self._secret:
-            return self._secret, ["HS256"]
+        if algorithm == ALGORITHM and self._secret is not None:
+            return self._secret, [ALGORITHM]
         if algorithm in ASYMMETRIC and self._key_set is not None:
             return (await self._key_set.key(str(header.get("kid", "")))).key, [algorithm]
         raise Unauthorized("token_not_valid", _REFUSED)
@@ -155,8 +175,8 @@ class Tokens:
 
     def demo_token_of(self, buyer: str) -> str:
         """One more token for a buyer of a demo."""
-        assert self._secret, "settings refuse a demo without a secret"
+        assert self._secret is not None, "settings refuse a demo without a secret"
         claims: dict[str, Any] = {"sub": buyer, "exp": int(self._clock()) + DEMO_SECONDS}
         if self._audience is not None:
             claims["aud"] = self._audience
-        return jwt.encode(claims, self._secret, algorithm="HS256")
+        return jwt.encode(claims, self._secret, algorithm=ALGORITHM)

@@ -16,6 +16,8 @@ from typing import Final
 from uuid import UUID
 
 import jwt
+import msgspec
+from jwt.utils import base64url_encode
 from msgspec import Struct
 
 from gateway.buyers.tokens import subject_ok
@@ -26,6 +28,7 @@ AUDIENCE: Final = "place"
 TOKEN_SECONDS: Final = 6 * 3600
 LEEWAY_SECONDS: Final = 5
 _PURPOSE: Final = b"onsale: tokens of places"
+_HEADER: Final = base64url_encode(b'{"alg":"HS256","typ":"JWT"}')
 
 
 class PlaceToken(Struct, frozen=True):
@@ -43,11 +46,14 @@ class PlaceTokens:
         self._clock = clock
 
     def make(self, event: str, place: Place) -> str | None:
+        """Written by hand, for each who joins is given one: PyJWT takes ten times as long, and judges it."""
         if not self._key:
             return None
         expires_at = int(self._clock()) + TOKEN_SECONDS
         claims = {"aud": AUDIENCE, "sub": place.buyer, "event": event, "place": str(place.id)}
-        return jwt.encode(claims | {"exp": expires_at}, self._key, algorithm="HS256")
+        says = b"%b.%b" % (_HEADER, base64url_encode(msgspec.json.encode(claims | {"exp": expires_at})))
+        signature = base64url_encode(hmac.digest(self._key, says, hashlib.sha256))
+        return f"{says.decode()}.{signature.decode()}"
 
     def judge(self, event: str, token: str) -> PlaceToken:
         """Raises `Unauthorized` (place_token_not_valid): forged, run out, or of another event."""
