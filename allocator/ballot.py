@@ -32,7 +32,7 @@ from store.words import Arrival
 
 log = logging.getLogger("onsale.allocator")
 
-PIECE_MAX: Final = 1_000
+PIECE_MAX: Final = 2_000
 """Most wishes appended in one call: bounds how long the stream's server is busy with it."""
 AHEAD_MAX: Final = 12_000
 """Most wishes in the stream that the cursor has not passed: three whole batches."""

@@ -25,8 +25,8 @@ SELECT %(event)s, '{BUYERS}' || number, true FROM generate_series(%(first)s::int
 JOINED: Final = "UPDATE room SET joined = joined + %(count)s WHERE event_id = %(event)s"
 WISH: Final = """
 -- Parties of one to four, in turn.
-INSERT INTO ballot_wish (place_id, event_id, want)
-SELECT id, event_id, (%(wants)s::text[])[1 + row_number() OVER () %% cardinality(%(wants)s::text[])]
+INSERT INTO ballot_wish (place_id, event_id, buyer, want)
+SELECT id, event_id, buyer, (%(wants)s::text[])[1 + row_number() OVER () %% cardinality(%(wants)s::text[])]
   FROM place WHERE event_id = %(event)s AND in_draw
 """
 PARTIES: Final = tuple(canonical_want(Want(best=Best(size))).decode() for size in (1, 2, 3, 4))

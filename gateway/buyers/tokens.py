@@ -143,9 +143,7 @@ class Tokens:
             raise Unauthorized("token_not_valid", _REFUSED) from None
         return self._decode(token, *await self._key_for(header), required)
 
-    def _decode(
-        self, token: str, key: Any, algorithms: list[str], required: Sequence[str]
-    ) -> dict[str, Any]:
+    def _decode(self, token: str, key: Any, algorithms: list[str], required: Sequence[str]) -> dict[str, Any]:
         if len(token) > TOKEN_LENGTH_MAX:
             raise Unauthorized("token_not_valid", _REFUSED)
         try:

@@ -5,8 +5,8 @@ lobby waits for, and that it keeps until it has committed: a wish is filed befor
 From then on wishes are settled. The event's owner appends them to the stream by their places' positions,
 the priority lane first, as requests whose key is (buyer, `REQUEST_ID`) (`allocator.ballot`).
 
-The ledger says how far that is: a wish is decided when the ledger has its key. Who left the line in time is
-passed over.
+The ledger says how far that is: a wish is decided when the ledger has its key. Who leaves the line takes
+their wish with them (`store.room.entering`): in time, they are passed over.
 """
 
 from __future__ import annotations
@@ -46,11 +46,12 @@ SELECT pg_advisory_xact_lock_shared(hashtext('onsale wishes'), %(event)s)
 WAIT_FOR_WISHES: Final = "SELECT pg_advisory_xact_lock(hashtext('onsale wishes'), %(event)s)"
 
 FILE: Final = f"""
--- After the lock, so a lobby that ended is seen to have ended.
-INSERT INTO ballot_wish (place_id, event_id, want)
-SELECT place.id, event.id, %(want)s
+-- After the lock, so a lobby that ended is seen to have ended. Who leaves meanwhile waits, and takes it away.
+INSERT INTO ballot_wish (place_id, event_id, buyer, want)
+SELECT place.id, event.id, place.buyer, %(want)s
   FROM place JOIN event ON event.id = place.event_id JOIN room ON room.event_id = event.id
- WHERE place.event_id = %(event)s AND buyer = %(buyer)s AND {_LIVE} AND in_draw AND {_LASTS}
+ WHERE place.event_id = %(event)s AND place.buyer = %(buyer)s AND {_LIVE} AND in_draw AND {_LASTS}
+   FOR SHARE OF place
 ON CONFLICT (place_id) DO UPDATE SET want = excluded.want, filed_at = clock_timestamp()
 RETURNING {_MICROS.format("filed_at")}
 """
@@ -58,7 +59,7 @@ RETURNING {_MICROS.format("filed_at")}
 WITHDRAW: Final = f"""
 DELETE FROM ballot_wish USING place, room, event
  WHERE ballot_wish.place_id = place.id AND room.event_id = %(event)s AND event.id = %(event)s
-   AND place.event_id = %(event)s AND buyer = %(buyer)s AND {_LIVE} AND {_LASTS}
+   AND place.event_id = %(event)s AND place.buyer = %(buyer)s AND {_LIVE} AND {_LASTS}
 """
 
 LASTS: Final = f"""
@@ -69,16 +70,15 @@ READ: Final = f"""
 -- Of the place that counts: a live one, or the last that expired and may come back.
 SELECT want, {_MICROS.format("filed_at")}
   FROM place JOIN ballot_wish ON place_id = place.id
- WHERE place.event_id = %(event)s AND buyer = %(buyer)s AND ({_LIVE} OR place.state = 'expired')
+ WHERE place.event_id = %(event)s AND place.buyer = %(buyer)s AND ({_LIVE} OR place.state = 'expired')
  ORDER BY (place.state = 'expired'), joined_at DESC LIMIT 1
 """
 
-NEXT: Final = f"""
+NEXT: Final = """
 -- By the line's key, each wish by its place's; the LIMIT inside keeps it so, however many there are.
 SELECT line.position, wish.buyer, wish.want
   FROM line CROSS JOIN LATERAL (
-    SELECT buyer, want FROM ballot_wish JOIN place ON place.id = ballot_wish.place_id
-     WHERE ballot_wish.place_id = line.place_id AND {_LIVE} LIMIT 1) AS wish
+    SELECT buyer, want FROM ballot_wish WHERE ballot_wish.place_id = line.place_id LIMIT 1) AS wish
  WHERE line.event_id = %(event)s AND line.lane = %(lane)s AND line.position > %(after)s
  ORDER BY line.position LIMIT """
 """The number stands in the text: a plan for any number would sort all there are."""
@@ -92,19 +92,19 @@ _KEY: Final = (
 IS_DECIDED: Final = f"SELECT 1 FROM ledger WHERE {_KEY} AND buyer = %(buyer)s"
 
 UNDECIDED_NEAR: Final = f"""
--- Of the first few of a lane, each looked up by its key.
-SELECT position FROM ({NEXT} {NEAR_MAX}) AS wish
- WHERE NOT EXISTS (SELECT FROM ledger WHERE {_KEY} AND ledger.buyer = wish.buyer OFFSET 0)
- ORDER BY position LIMIT 1
+-- Of the first few of a lane, each looked up by its key; and how many these are.
+SELECT min(position) FILTER (
+         WHERE NOT EXISTS (SELECT FROM ledger WHERE {_KEY} AND ledger.buyer = wish.buyer OFFSET 0)), count(*)
+  FROM ({NEXT} {NEAR_MAX}) AS wish
 """
 
 UNDECIDED_FAR: Final = f"""
 -- Of all of a lane: each table is read once, in a fraction of the time that looking each up would take.
 SELECT min(wish.position)
   FROM (SELECT line.position, buyer
-          FROM line JOIN ballot_wish USING (place_id) JOIN place ON place.id = place_id
+          FROM line JOIN ballot_wish USING (place_id)
          WHERE line.event_id = %(event)s AND line.lane = %(lane)s AND line.position > %(after)s
-           AND ballot_wish.event_id = %(event)s AND place.event_id = %(event)s AND {_LIVE}) AS wish
+           AND ballot_wish.event_id = %(event)s) AS wish
  WHERE NOT EXISTS (SELECT FROM ledger WHERE {_KEY} AND ledger.buyer = wish.buyer)
 """
 READ_ONCE: Final = """
@@ -243,19 +243,23 @@ def first_undecided(conn: Conn, event_id: int) -> Rank | None:
 
     Quick where little is decided yet. Else it reads every wish and the whole ledger, each once.
     """
-    with conn.transaction():
-        conn.execute(IN_ORDER)
-        lanes = list(_lanes(event_id, FIRST))
-        for lane, values in lanes[:1]:
-            row = conn.execute(UNDECIDED_NEAR, values).fetchone()
-            if row is not None:
-                return Rank(lane, row[0])
-        conn.execute(READ_ONCE)
-        for lane, values in lanes:
-            row = conn.execute(UNDECIDED_FAR, values).fetchone()
-            if row is not None and row[0] is not None:
-                return Rank(lane, row[0])
+    for lane, values in _lanes(event_id, FIRST):
+        near, looked_at = _first(conn, IN_ORDER, UNDECIDED_NEAR, values)
+        if near is not None:
+            return Rank(lane, near)
+        if looked_at == NEAR_MAX:
+            (far,) = _first(conn, READ_ONCE, UNDECIDED_FAR, values)
+            if far is not None:
+                return Rank(lane, far)
     return None
+
+
+def _first(conn: Conn, planned: str, statement: str, values: dict[str, Any]) -> tuple[Any, ...]:
+    with conn.transaction():
+        conn.execute(planned)
+        row: tuple[Any, ...] | None = conn.execute(statement, values).fetchone()
+    assert row is not None, "an aggregate is a row"
+    return row
 
 
 def is_decided(conn: Conn, event_id: int, buyer: str) -> bool:

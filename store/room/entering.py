@@ -24,9 +24,13 @@ UPDATE place SET begun_at = clock.now, until = clock.now + shopping_seconds * in
 """
 
 LEAVE: Final = """
-UPDATE place SET state = 'left', ended_at = clock_timestamp()
- WHERE event_id = %(event)s AND buyer = %(buyer)s AND state IN ('waiting', 'admitted')
-RETURNING id
+-- A wish for the ballot goes with the place.
+WITH gone AS (
+  UPDATE place SET state = 'left', ended_at = clock_timestamp()
+   WHERE event_id = %(event)s AND buyer = %(buyer)s AND state IN ('waiting', 'admitted')
+  RETURNING id),
+withdrawn AS (DELETE FROM ballot_wish USING gone WHERE place_id = gone.id)
+SELECT id FROM gone
 """
 
 CHANGED: Final = f"""

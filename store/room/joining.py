@@ -86,9 +86,12 @@ UPDATE place SET lane = 'priority', code_sha256 = code
 """
 
 GIVE_UP: Final = """
--- Who stands in line by a position gives that up for one in the other lane.
-UPDATE place SET state = 'left', ended_at = clock_timestamp()
- WHERE event_id = %(event)s AND buyer = ANY (%(buyers)s::text[]) AND state IN ('waiting', 'admitted')
+-- Who stands in line by a position gives that up, and their wish, for one in the other lane.
+WITH gone AS (
+  UPDATE place SET state = 'left', ended_at = clock_timestamp()
+   WHERE event_id = %(event)s AND buyer = ANY (%(buyers)s::text[]) AND state IN ('waiting', 'admitted')
+  RETURNING id)
+DELETE FROM ballot_wish USING gone WHERE place_id = gone.id
 """
 
 _MICROS = "(extract(epoch FROM {}) * 1000000)::bigint"

@@ -153,9 +153,10 @@ ballot_wish = Table(
     metadata,
     Column("place_id", Uuid, primary_key=True),
     Column("event_id", Integer, nullable=False),
+    Column("buyer", Text, nullable=False, comment="the place's: so that a wish is read by one key"),
     Column("want", Text, nullable=False, comment="canonical, as a request's in the stream"),
     timestamp("filed_at", now=True),
-    comment="what a place's buyer wishes for in the ballot",
+    comment="what the buyer of a place that waits wishes for in the ballot; goes with the place",
 )
 
 room_code = Table(

@@ -16,7 +16,7 @@ from allocator import loop as loops
 from allocator.__main__ import ON_SALE
 from store.database import connect
 from store.events import close_for_good
-from store.room import ballot
+from store.room import ballot, entering
 from store.room.ballot import REQUEST_ID
 from store.stream.port import CREATED, REQUEST
 from store.wire import stream_key
@@ -268,9 +268,8 @@ def test_nothing_is_appended_before_the_draw_and_after_the_end(database_url, red
 
 
 def test_who_left_the_line_in_time_gets_nothing(held):
-    held.owner.query_nothing(
-        "UPDATE place SET state = 'left', ended_at = now() WHERE buyer = ANY (%s)", ["b1", "b2", "b3"]
-    )
+    for buyer in ("b1", "b2", "b3"):
+        held.owner.conn.execute(entering.LEAVE, {"event": held.owner.event_id, "buyer": buyer})
     held.run()
     held.check()
     assert not {"b1", "b2", "b3"} & {buyer for buyer, _ in held.decided()}
@@ -285,7 +284,7 @@ def test_an_event_without_a_room_owes_nothing(database_url, redis_url):
 def test_what_is_decided_is_found_however_many_are(database_url, monkeypatch):
     """Beyond the few that are looked up one by one."""
     begin(database_url, {f"b{n}": best(1) for n in range(3)})
-    monkeypatch.setattr(ballot, "UNDECIDED_NEAR", "SELECT 1 WHERE false")
+    monkeypatch.setattr(ballot, "UNDECIDED_NEAR", f"SELECT NULL, {ballot.NEAR_MAX}")
     with psycopg.connect(database_url, autocommit=True) as conn:
         conn.execute("SET enable_seqscan = off")
         found = ballot.first_undecided(conn, 1)

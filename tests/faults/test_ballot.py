@@ -29,7 +29,8 @@ SELECT %s, 'b' || n, CASE WHEN n %% 7 = 0 THEN 'priority' ELSE 'ordinary' END, t
   FROM generate_series(1, %s) AS n
 """
 WISH = """
-INSERT INTO ballot_wish (place_id, event_id, want) SELECT id, event_id, %s FROM place WHERE event_id = %s
+INSERT INTO ballot_wish (place_id, event_id, buyer, want)
+SELECT id, event_id, buyer, %s FROM place WHERE event_id = %s
 """
 DECIDED = """
 SELECT buyer FROM ledger WHERE event_id = %s AND kind = 'request' ORDER BY batch_no, position

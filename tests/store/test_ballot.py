@@ -13,10 +13,10 @@ import pytest
 from store import events
 from store.errors import BadRequest, Conflicted, NotFound
 from store.lookups import PLAN_BY_KEY
-from store.room import ballot, rooms
+from store.room import ballot, entering, rooms
 from store.room.ballot import FIRST, Filed, Rank
 from store.room.draw import draw
-from store.room.joining import Joining, join
+from store.room.joining import GIVE_UP, Joining, join
 from store.room.words import BallotState, Lane, RoomPolicy, RoomTerms, ballot_state
 from store.venues.make import make
 from store.venues.rows import save_venue
@@ -67,8 +67,7 @@ class Lobby:
         return self.run(lambda connection: ballot.read(connection, self.event, buyer))
 
     def leave(self, buyer: str) -> None:
-        left = "UPDATE place SET state = 'left', ended_at = now() WHERE event_id = %s AND buyer = %s"
-        self.conn.execute(left, (self.event, buyer))
+        self.conn.execute(entering.LEAVE, {"event": self.event, "buyer": buyer})
 
     def open(self) -> None:
         events.set_state(self.conn, SLUG, EventState.OPEN)
@@ -278,6 +277,7 @@ def test_who_filed_nothing_or_left_or_came_later_is_passed_over(lobby):
 def test_the_first_undecided_is_the_first_whose_key_the_ledger_lacks(lobby, monkeypatch, near):
     few = ballot.UNDECIDED_NEAR.replace(f"LIMIT  {ballot.NEAR_MAX}", f"LIMIT {near}")
     monkeypatch.setattr(ballot, "UNDECIDED_NEAR", few)
+    monkeypatch.setattr(ballot, "NEAR_MAX", near)
     lobby.join("p1", "p2", "p3", lane=Lane.PRIORITY)
     lobby.join("o1", "o2", "o3", "o4")
     for buyer in ("p1", "p2", "p3", "o1", "o2", "o3", "o4"):
@@ -295,6 +295,36 @@ def test_the_first_undecided_is_the_first_whose_key_the_ledger_lacks(lobby, monk
         lobby.decide(buyer)
         assert ballot.is_decided(lobby.conn, lobby.event, buyer)
     assert ballot.first_undecided(lobby.conn, lobby.event) is None
+
+
+def test_who_files_while_they_leave_has_no_wish_left(lobby):
+    """Whoever is first, no wish stays behind that nobody stands for."""
+    lobby.join("ann")
+    refused: list[str] = []
+
+    def file() -> None:
+        try:
+            lobby.file("ann")
+        except NotFound as error:
+            refused.append(error.code)
+
+    late = threading.Thread(target=file)
+    with psycopg.connect(lobby.url) as leaving, leaving.transaction():
+        leaving.execute(entering.LEAVE, {"event": lobby.event, "buyer": "ann"})
+        late.start()
+        until_waiting(lobby, late)
+    late.join()
+    assert refused == ["no_place"]
+    assert lobby.one("SELECT count(*) FROM ballot_wish") == 0
+
+
+def test_the_wish_of_who_goes_to_the_other_lane_after_the_draw_goes_with_the_place(lobby):
+    lobby.join("ann", "bob")
+    lobby.file("ann")
+    lobby.file("bob")
+    lobby.open()
+    lobby.conn.execute(GIVE_UP, {"event": lobby.event, "buyers": ["ann"]})
+    assert lobby.in_order() == ["bob"]
 
 
 def test_a_wish_whose_buyer_left_undecided_is_owed_nothing(lobby):
@@ -395,12 +425,12 @@ def test_wishes_and_who_holds_something_are_found_by_key(lobby):
         " SELECT %s, 'b' || n, true FROM generate_series(1, 5000) AS n",
         (lobby.event,),
     )
-    text = "INSERT INTO ballot_wish (place_id, event_id, want) SELECT id, event_id, '{}' FROM place"
+    text = "INSERT INTO ballot_wish SELECT id, event_id, buyer, '{}' FROM place"
     lobby.conn.execute("ANALYZE line")
     lobby.conn.execute(text)
     lobby.open()
     found = plan_of(lobby, ballot.NEXT + "1000")
-    for index in ("line_pkey", "ballot_wish_pkey", "place_pkey"):
+    for index in ("line_pkey", "ballot_wish_pkey"):
         assert f"Index Scan using {index}" in found, found
     assert "Sort" not in found, found
     let_in = plan_of(lobby, ballot.LET_IN, "most")

@@ -17,6 +17,9 @@ def upgrade() -> None:
         "ballot_wish",
         sa.Column("place_id", sa.Uuid(), nullable=False),
         sa.Column("event_id", sa.Integer(), nullable=False),
+        sa.Column(
+            "buyer", sa.Text(), nullable=False, comment="the place's: so that a wish is read by one key"
+        ),
         sa.Column("want", sa.Text(), nullable=False, comment="canonical, as a request's in the stream"),
         sa.Column(
             "filed_at",
@@ -25,7 +28,7 @@ def upgrade() -> None:
             nullable=False,
         ),
         sa.PrimaryKeyConstraint("place_id"),
-        comment="what a place's buyer wishes for in the ballot",
+        comment="what the buyer of a place that waits wishes for in the ballot; goes with the place",
     )
     op.create_table(
         "line",
