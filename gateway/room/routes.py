@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 from msgspec import Struct
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from gateway.buyers.decode import TOKEN_LENGTH_MAX, ResumeBody, Wish, body_from_json, request_from_json
 from gateway.buyers.posting import authenticate
@@ -18,6 +18,7 @@ from gateway.events import EventRuntime
 from gateway.problems import Unauthorized
 from gateway.room import acting
 from gateway.room.acting import room_of
+from gateway.room.streams import StreamResponse
 from gateway.room.waiting_room import WaitingRoom
 from gateway.routing import Authorization, Slug, json_response
 from gateway.runtime import Runtime
@@ -132,9 +133,8 @@ async def stream(
     header = authorization or (access_token and f"Bearer {access_token}")
     buyer, expires_at = await authenticate(runtime, header)
     room = room_of(await runtime.events.get(event))
-    runtime.streams.must_have_room()
-    told = runtime.streams.read(room, buyer, expires_at)
-    return StreamingResponse(told, headers=STREAM_HEADERS, media_type="text/event-stream")
+    streams = runtime.streams
+    return StreamResponse(streams, streams.read(room, buyer, expires_at), STREAM_HEADERS)
 
 
 @router.post("/resume", openapi_extra=_takes({"$ref": "#/components/schemas/ResumeBody"}))

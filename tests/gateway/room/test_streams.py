@@ -100,6 +100,35 @@ async def test_without_a_good_token_there_is_no_stream_and_at_the_bound_there_is
 
 
 @scenario
+async def test_of_many_who_come_in_one_moment_no_more_are_let_in_than_the_bound(engine_urls, event):
+    async with gateway(engine_urls, bounds={"streams_max": 2}) as served:
+        await join(served)
+        async with contextlib.AsyncExitStack() as opened:
+            coming = [opened.enter_async_context(stream(served)) for _ in range(20)]
+            heads = [events.head for events in await asyncio.gather(*coming)]
+            assert sorted(head.split()[1] for head in heads) == ["200"] * 2 + ["503"] * 18
+        await until(lambda: served.runtime.streams.open == 0)
+
+
+@scenario
+async def test_who_reads_nothing_keeps_no_stream(engine_urls, event, monkeypatch):
+    monkeypatch.setattr(streams, "SEND_SECONDS_MAX", 0.1)
+    async with gateway(engine_urls) as served, stream(served):
+        await until(lambda: served.runtime.streams.open)
+        room = room_at(served)
+        big = b'{"type":"room","x":"%s"}' % (b"x" * 1_000_000)
+
+        def more() -> bool:
+            for known in room.places.connected:
+                for client in known.clients:
+                    client.write(big)
+            return served.runtime.streams.open == 0
+
+        await until(more)
+        assert not list(room.places.connected)
+
+
+@scenario
 async def test_a_stream_ends_when_its_gateway_stops(engine_urls, event):
     async with gateway(engine_urls) as served:
         served.server.config.timeout_graceful_shutdown = 3600  # it need not be cut off

@@ -222,6 +222,20 @@ MUTANTS: list[Mutant] = [
     ),
     streams(
         Kind.BOUND,
+        "streams that begin in one moment are counted",
+        "        self.open += 1\n",
+        "        self.open += self.open\n",
+        f"{STREAMS}::test_of_many_who_come_in_one_moment_no_more_are_let_in_than_the_bound",
+    ),
+    streams(
+        Kind.BOUND,
+        "who takes nothing keeps no stream",
+        "            async with asyncio.timeout(SEND_SECONDS_MAX):\n",
+        "            async with asyncio.timeout(None):\n",
+        f"{STREAMS}::test_who_reads_nothing_keeps_no_stream",
+    ),
+    streams(
+        Kind.BOUND,
         "what a stream's client has not read has a bound",
         "        if len(self._frames) >= UNREAD_MAX:\n",
         "        if len(self._frames) < 0:\n",
