@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
@@ -178,6 +179,7 @@ async def wish(event: EventRuntime, pool: Pool, buyer: str, frame: Wish) -> Show
 async def _changed(
     room: WaitingRoom, pool: Pool, buyer: str, change: Callable[[Conn, int, str], Awaitable[Place | None]]
 ) -> Place:
+    began = time.monotonic()
     try:
         async with pool.connection() as connection:
             place = await change(connection, room.event_id, buyer)
@@ -187,6 +189,6 @@ async def _changed(
         raise Unavailable(UNKNOWN) from error
     if place is None:
         raise NotFound("no_place", "You have no place here. Join the waiting room.")
-    room.places.take(place)
+    room.places.take(place, began)
     room.changed([buyer])
     return place

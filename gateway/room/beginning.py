@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -27,7 +28,7 @@ AGAIN_SECONDS: Final = 0.5
 class Beginnings:
     """One event's. Bounded by the buyers who are called."""
 
-    def __init__(self, pool: Pool, event_id: int, take: Callable[[Place], None]) -> None:
+    def __init__(self, pool: Pool, event_id: int, take: Callable[[Place, float], None]) -> None:
         self._pool = pool
         self._event_id = event_id
         self._take = take
@@ -42,7 +43,7 @@ class Beginnings:
 
     async def _run(self) -> None:
         while self.waiting:
-            buyer = next(iter(self.waiting))
+            buyer, began = next(iter(self.waiting)), time.monotonic()
             try:
                 async with self._pool.connection() as connection:
                     place = await entering.begin(connection, self._event_id, buyer)
@@ -54,7 +55,7 @@ class Beginnings:
                 continue
             del self.waiting[buyer]
             if place is not None:
-                self._take(place)
+                self._take(place, began)
 
     async def stop(self) -> None:
         if self._task is not None:

@@ -35,8 +35,8 @@ BACKOFF_SECONDS: Final = (0.05, 0.5)
 
 Then = Callable[[Place | None, OnsaleError | None], None]
 """Called once with the place, or the reason there is none; must neither wait nor raise."""
-Joined = Callable[[Sequence[Place]], None]
-"""Called once a group, after those who asked."""
+Joined = Callable[[Sequence[Place], float], None]
+"""Called once a group, after those who asked, with when their transaction began."""
 
 
 class _Asking:
@@ -111,6 +111,7 @@ class Joins:
         unknown = False
         pause, longest = BACKOFF_SECONDS
         while group := self._still_in_time(group):
+            began = time.monotonic()
             asked = [joining.Joining(one.buyer, code=one.code, email=one.email) for one in group]
             try:
                 async with self._pool.connection() as connection:
@@ -121,7 +122,7 @@ class Joins:
                         buyers = [one.buyer for one in group] if unknown else []
                         places = await joining.read(connection, self._event_id, buyers)
                         answers = {one.buyer: places.get(one.buyer, refused) for one in group}
-                    self._answer(group, answers)
+                    self._answer(group, answers, began)
                 return
             except (Unavailable, *DATABASE_AWAY) as error:
                 log.warning("a join of %d got no answer, it is tried again: %r", len(group), error)
@@ -129,7 +130,7 @@ class Joins:
             await asyncio.sleep(pause * jitter(0.5, 1.0))
             pause = min(2 * pause, longest)
 
-    def _answer(self, group: list[_Asking], answers: dict[str, Place | Refused]) -> None:
+    def _answer(self, group: list[_Asking], answers: dict[str, Place | Refused], began: float) -> None:
         places = [answer for answer in answers.values() if isinstance(answer, Place)]
         self.groups += 1
         self.joined += len(places)
@@ -140,7 +141,7 @@ class Joins:
                 one.tell(answer, None)
             else:
                 one.tell(None, answer)
-        self._joined(places)
+        self._joined(places, began)
 
     def _still_in_time(self, group: list[_Asking]) -> list[_Asking]:
         oldest = time.monotonic() - JOINING_SECONDS_MAX

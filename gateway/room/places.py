@@ -1,9 +1,10 @@
 """What this gateway knows of places: those of buyers who are connected, and of who asked lately.
 
 A connected buyer's place is read when they come, and again when there is a reason: the line passed their
-position, the draw was made, they did something at another gateway, or they are inside, where a place ends by
-itself. Who is inside may ask for seats; that is one look-up (`lets_in`). Who is not known to be inside is
-looked up in Postgres, all of the moment together, each at most once in `FRESH_SECONDS`.
+position, the draw was made, the ballot is over, they did something at another gateway, or they are
+inside, where a place ends by itself. Who is inside may ask for seats; that is one look-up (`lets_in`). Who
+is not known to be inside is looked up in Postgres, all of the moment together, each at most once in
+`FRESH_SECONDS`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from store.lookups import Pool
 from store.room import joining, watching
 from store.room.watching import IDS_MAX, RoomNow
 from store.room.words import Lane, Place, PlaceState
-from store.words import Micros
+from store.words import EventState, Micros
 
 log = logging.getLogger("onsale.gateway")
 
@@ -98,15 +99,18 @@ class Places:
         self._asking = 0
         self._task: asyncio.Task[None] | None = None
         self._serving = dict.fromkeys(Lane, 0)
-        self._drawn = False
+        self._drawn = self._balloted = self._over = False
+        self._all_changed_at = float("-inf")
+        """When it was seen that all were drawn, or the ballot was over: what was read before that is old."""
         self.queries = 0
 
     # --- who is here ---
 
     @property
     def followed(self) -> bool:
-        """Whether there is somebody whose place may become another."""
-        return bool(self._connected or self._inside)
+        """Whether there is somebody whose place may become another. When the sale is over that matters to
+        who is here alone: nobody ends the places of those who were inside then."""
+        return bool(self._connected or (self._inside and not self._over))
 
     @property
     def connected(self) -> Iterable[Known]:
@@ -162,19 +166,25 @@ class Places:
         """What is known of a buyer: the one look-up of whoever asks for seats."""
         return self._known.get(buyer)
 
-    def take(self, place: Place) -> None:
-        """Somebody's place as it was read just now; the buyer's sockets hear of it if it is another."""
+    def take(self, place: Place, began: float) -> None:
+        """Somebody's place by what was begun then; the buyer's sockets hear of it if it is another."""
         known = self._known.get(place.buyer)
         if known is None:
             known = self._known[place.buyer] = Known(place.buyer)
             self._kept += 1
             self._forget_some()
-        self._put(known, place)
+        if _may_be_older(place, began, known):
+            self.ask(place.buyer, self._look_again)
+        self._put(known, place, began)
 
-    def _put(self, known: Known, place: Place | None) -> None:
+    def _put(self, known: Known, place: Place | None, began: float) -> None:
         before, known.read_at = known.place, time.monotonic()
-        if place == before:
-            return
+        if place != before:
+            self._now_is(known, before, place)
+        if began < self._all_changed_at and known.clients and _waits(place):
+            self._note([known])
+
+    def _now_is(self, known: Known, before: Place | None, place: Place | None) -> None:
         if before is not None:
             self._inside.discard(known.buyer)
             self._step_aside(known, before)
@@ -216,9 +226,14 @@ class Places:
         for lane, last in serving.items():
             self._note(self._passed(lane, self._serving[lane], last))
         self._serving = serving
+        self._over = now.state is EventState.CLOSED
         if room.drawn_at is not None and not self._drawn:
-            self._drawn = True
+            self._drawn, self._all_changed_at = True, time.monotonic()
             self._note(known for known in self._connected.values() if _before_the_draw(known.place))
+        if room.ballot_ended_at is not None and not self._balloted:
+            self._balloted, self._all_changed_at = True, time.monotonic()
+            # who holds something from it was let in, wherever they stand
+            self._note(known for known in self._connected.values() if _waits(known.place))
         self._note_inside()
 
     def _passed(self, lane: Lane, first: int, last: int) -> Iterator[Known]:
@@ -255,7 +270,7 @@ class Places:
         for buyer in unread:
             self.ask(buyer, self._look_again)
         while self._again:
-            some = list(self._again)[:IDS_MAX]
+            some, began = list(self._again)[:IDS_MAX], time.monotonic()
             async with self._pool.connection() as connection:
                 found = await watching.by_id(connection, some)
             self.queries += 1
@@ -263,8 +278,13 @@ class Places:
                 self._again.pop(identity, None)
             for number, place in enumerate(found):
                 known = self._known.get(place.buyer)
-                if known is not None and known.place is not None and known.place.id == place.id:
-                    self._put(known, place)
+                same = known is not None and known.place is not None and known.place.id == place.id
+                if known is None or not same:
+                    continue
+                if _may_be_older(place, began, known):
+                    self._note([known])
+                else:
+                    self._put(known, place, began)
                 if number % SLICE == SLICE - 1:
                     await asyncio.sleep(0)
 
@@ -306,7 +326,8 @@ class Places:
     async def _look_up(self) -> None:
         while self._asked:
             await asyncio.sleep(0)  # all of this turn go together
-            some = list(self._asked)[:IDS_MAX]
+            began, some = time.monotonic(), list(self._asked)[:IDS_MAX]
+            asked = {buyer: self._asked.pop(buyer) for buyer in some}  # who asks later asks for what is then
             found: dict[str, Place] = {}
             holding: dict[str, Micros] = {}
             error: OnsaleError | None = None
@@ -319,30 +340,27 @@ class Places:
             except DATABASE_AWAY as away:
                 error = Unavailable("The database is away. Try again shortly.")
                 error.__cause__ = away
-            for number, buyer in enumerate(some):
-                known = self._found(buyer, found.get(buyer), holding.get(buyer), error)
-                thens = self._asked.pop(buyer)
+            for number, (buyer, thens) in enumerate(asked.items()):
+                known = self._found(buyer)
+                if error is None:
+                    if _may_be_older(found.get(buyer), began, known):
+                        self._asked.setdefault(buyer, []).extend(thens)
+                        continue
+                    self._put(known, found.get(buyer), began)
+                if (until := holding.get(buyer)) is not None:
+                    known.inside_until = min(until, self._clock() + int(INSIDE_SECONDS * 1_000_000))
                 self._asking -= len(thens)
                 for then in thens:
                     then(known, error)
                 if number % SLICE == SLICE - 1:
                     await asyncio.sleep(0)
 
-    def _found(
-        self, buyer: str, place: Place | None, holds_until: Micros | None, error: OnsaleError | None
-    ) -> Known:
+    def _found(self, buyer: str) -> Known:
         known = self._known.get(buyer)
         if known is None:
-            known = Known(buyer)
-            if error is None:
-                self._known[buyer] = known
-                self._kept += 1
-                self._forget_some()
-        if error is None:
-            self._put(known, place)
-            if holds_until is not None:
-                soon = self._clock() + int(INSIDE_SECONDS * 1_000_000)
-                known.inside_until = min(holds_until, soon)
+            known = self._known[buyer] = Known(buyer)
+            self._kept += 1
+            self._forget_some()
         return known
 
     def stop(self) -> None:
@@ -350,12 +368,22 @@ class Places:
             self._task.cancel()
 
 
+def _may_be_older(place: Place | None, began: float, known: Known) -> bool:
+    """Whether what a read that began then found may be older than what is known, for that was learned since:
+    only a read that begins later tells."""
+    return place != known.place and began < known.read_at
+
+
 def _inside(place: Place | None) -> bool:
     return place is not None and place.state is PlaceState.ADMITTED
 
 
+def _waits(place: Place | None) -> bool:
+    return place is not None and place.state is PlaceState.WAITING
+
+
 def _before_the_draw(place: Place | None) -> bool:
-    return place is not None and place.position is None and place.state is PlaceState.WAITING
+    return place is not None and place.position is None and _waits(place)
 
 
 def _too_many() -> Busy:

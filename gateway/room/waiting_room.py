@@ -52,6 +52,8 @@ SHOWN_SECONDS: Final = 10.0
 """So long after somebody asked for it over HTTP the document is kept fresh."""
 FRESH_SECONDS_MAX: Final = 1.0
 """Longest wait for that; then it is shown as it was, and says when that was."""
+STANDS_US_MIN: Final = 500_000
+"""Less than this between two readings of a clock is no pause."""
 CHANGED_MAX: Final = 1_000
 """Buyers in one piece of news."""
 
@@ -154,8 +156,12 @@ class WaitingRoom:
         )
 
     def now_us(self) -> int:
-        """Postgres' clock as far as it is known here."""
-        return self.now.now + int((time.monotonic() - self._read_at) * 1_000_000)
+        """The time that places run out by, as far as it is known here: Postgres' clock; while that does not
+        count, the moment since which it does not."""
+        now, run_by = self.now.now, self.now.run_by
+        if now - run_by > STANDS_US_MIN:
+            return run_by
+        return now + int((time.monotonic() - self._read_at) * 1_000_000)
 
     def heard(self, news: RoomNews) -> None:
         """Somebody says that something changed."""
@@ -233,9 +239,9 @@ class WaitingRoom:
         self._joining_later.add(task)
         task.add_done_callback(self._joining_later.discard)
 
-    def _joined(self, places: Sequence[Place]) -> None:
+    def _joined(self, places: Sequence[Place], began: float) -> None:
         for place in places:
-            self.places.take(place)
+            self.places.take(place, began)
         self.changed(place.buyer for place in places)
 
     def changed(self, buyers: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from store.holds import Conn
+from store.lost_time import RUN_BY
 from store.room import rooms
 from store.room.joining import COLUMNS, place_of
 from store.room.words import Place, Room
@@ -22,7 +23,8 @@ NOW: Final = f"""
 -- The row and its event's state of one moment: they change together when the sale begins.
 SELECT room_now.*, (SELECT look FROM room WHERE room.event_id = room_now.event_id), event.state,
        (extract(epoch FROM event.opens_at) * 1000000)::bigint,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       (extract(epoch FROM {RUN_BY}) * 1000000)::bigint
   FROM ({rooms.READ}) AS room_now JOIN event ON event.id = room_now.event_id
 """
 
@@ -30,13 +32,13 @@ BY_ID: Final = f"""
 SELECT {COLUMNS} FROM place LEFT JOIN line ON place_id = place.id WHERE place.id = ANY (%(ids)s::uuid[])
 """
 
-HOLDING: Final = """
+HOLDING: Final = f"""
 -- Along the index of active holds. A hold's number says where in the ledger it was given: by the ballot, or
 -- as an offer of the waiting list.
 SELECT hold.buyer, (extract(epoch FROM max(expires_at)) * 1000000)::bigint
-  FROM hold JOIN ledger ON ledger.event_id = hold.event_id
+  FROM hold JOIN event ON event.id = hold.event_id JOIN ledger ON ledger.event_id = hold.event_id
    AND ledger.batch_no = hold_id >> 16 AND position = hold_id & 65535
- WHERE hold.event_id = %(event)s AND hold.state = 'active' AND expires_at > clock_timestamp()
+ WHERE hold.event_id = %(event)s AND hold.state = 'active' AND expires_at > {RUN_BY}
    AND hold.buyer = ANY (%(buyers)s::text[]) AND (ledger.kind = 'offer' OR ledger.request_id = 'ballot')
  GROUP BY hold.buyer
 """
@@ -51,6 +53,9 @@ class RoomNow(Struct, frozen=True):
     state: EventState
     opens_at: Micros | None
     now: Micros
+    run_by: Micros
+    """The time that places and holds run out by: it stands while the sale is paused or nobody attends to it,
+    for what that takes from them comes back (`store.lost_time`)."""
 
 
 async def now(connection: Conn, event_id: int) -> RoomNow | None:
@@ -58,8 +63,8 @@ async def now(connection: Conn, event_id: int) -> RoomNow | None:
     row = await (await connection.execute(NOW, {"event": event_id})).fetchone()
     if row is None:
         return None
-    look, state, opens_at, clock = row[-4:]
-    return RoomNow(rooms.room_of(row[:-4]), look, EventState(state), opens_at, clock)
+    look, state, *moments = row[-5:]
+    return RoomNow(rooms.room_of(row[:-5]), look, EventState(state), *moments)
 
 
 async def by_id(connection: Conn, ids: Sequence[UUID]) -> list[Place]:

@@ -44,7 +44,7 @@ def joins(database_url, event):
     """One event's joins, to be used in a test's own loop."""
 
     def made(pool, waiting_max=1_000):
-        return Joins(pool, event, waiting_max, lambda places: None)
+        return Joins(pool, event, waiting_max, lambda places, began: None)
 
     return made
 

@@ -51,7 +51,7 @@ def room(**other: Any) -> Room:
 
 
 def now(state: EventState = EventState.OPEN, **other: Any) -> RoomNow:
-    return RoomNow(room(**other), {}, state, None, AT)
+    return RoomNow(room(**other), {}, state, None, AT, AT)
 
 
 def told(state: EventState = EventState.OPEN, *, left: int = 10, **other: Any) -> Status:

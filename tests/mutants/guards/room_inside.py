@@ -1,0 +1,49 @@
+"""Faults in how gateways know who is inside: what was read too early, time that stands, sales that ended."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import In, Kind, Mutant
+
+INSIDE = "tests/gateway/room/test_inside.py"
+places = In("gateway/room/places.py")
+room = In("gateway/room/waiting_room.py")
+
+READ_AGAIN = f"{INSIDE}::test_what_was_read_before_all_changed_is_read_again"
+
+MUTANTS: list[Mutant] = [
+    places(
+        Kind.SNAPSHOT,
+        "what was read before something newer was learned does not replace it",
+        "    return place != known.place and began < known.read_at\n",
+        "    return False\n",
+        f"{INSIDE}::test_what_was_read_before_a_buyer_joined_does_not_make_them_forgotten",
+    ),
+    places(
+        Kind.SNAPSHOT,
+        "what was read before the draw, or before the ballot was over, is read again",
+        "        if began < self._all_changed_at and known.clients and _waits(place):\n",
+        "        if began < 0 and known.clients and _waits(place):\n",
+        READ_AGAIN,
+    ),
+    places(
+        Kind.SNAPSHOT,
+        "who won in the ballot is looked at when it is over",
+        "            self._note(known for known in self._connected.values() if _waits(known.place))\n",
+        "            self._note([])\n",
+        f"{INSIDE}::test_who_won_in_the_ballot_hears_that_they_are_inside_when_it_is_over",
+    ),
+    places(
+        Kind.BOUND,
+        "a sale that is over is not in use because somebody was inside",
+        "        self._over = now.state is EventState.CLOSED\n",
+        "        self._over = False\n",
+        f"{INSIDE}::test_a_sale_that_is_over_is_not_in_use_because_somebody_was_inside",
+    ),
+    room(
+        Kind.CLOCK,
+        "while time does not count nobody is late",
+        "        if now - run_by > STANDS_US_MIN:\n",
+        "        if now < 0:\n",
+        f"{INSIDE}::test_while_the_sale_is_paused_nobodys_time_inside_runs_out",
+    ),
+]
