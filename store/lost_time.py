@@ -83,10 +83,10 @@ CHANGE_ROOM: Final = """
 UPDATE room SET version = version + 1 WHERE event_id = %(event)s RETURNING version
 """
 EXTEND_PLACES: Final = """
--- As with holds: of who is inside, what ran then.
+-- As with holds: of who is inside, what ran then. `event_id + 0` is how the index of those has it.
 UPDATE place SET begin_by = begin_by + %(lost)s * interval '1 microsecond',
        until = until + %(lost)s * interval '1 microsecond', version = %(version)s
- WHERE event_id = %(event)s AND state = 'admitted'
+ WHERE event_id + 0 = %(event)s AND state = 'admitted'
    AND coalesce(until, begin_by) > to_timestamp(%(since)s / 1000000.0)
 """
 GIVEN_UNTIL: Final = """

@@ -69,10 +69,13 @@ UPDATE place SET email = address
 """
 
 STAY: Final = """
--- Whom a code gives nothing: they are called first already, or are in that lane, or inside.
+-- Whom a code gives nothing: they are called first already, or are in that lane, or inside; or what they wish
+-- for is decided just now, where their place stands.
 SELECT buyer FROM place
  WHERE event_id = %(event)s AND buyer = ANY (%(buyers)s::text[]) AND state IN ('waiting', 'admitted')
-   AND (state = 'admitted' OR lane = 'priority' OR returned)
+   AND (state = 'admitted' OR lane = 'priority' OR returned
+        OR EXISTS (SELECT FROM ballot_wish JOIN room ON room.event_id = place.event_id
+                    WHERE place_id = place.id AND lobby_ended_at IS NOT NULL AND ballot_ended_at IS NULL))
 UNION ALL
 SELECT buyer FROM place
  WHERE event_id = %(event)s AND buyer = ANY (%(buyers)s::text[]) AND state = 'expired' AND begun_at IS NULL

@@ -15,7 +15,7 @@ from store.words import EventState
 
 PLACES: Final = "SELECT lane, state, count(*) FROM place WHERE event_id = %(event)s GROUP BY lane, state"
 SHOPPING: Final = """
-SELECT count(*) FROM place WHERE event_id = %(event)s AND state = 'admitted' AND begun_at IS NOT NULL
+SELECT count(*) FROM place WHERE event_id + 0 = %(event)s AND state = 'admitted' AND begun_at IS NOT NULL
 """
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from store.holds import Conn
 from store.lost_time import RUN_BY
 from store.room import rooms
+from store.room.ballot import REQUEST_ID
 from store.room.joining import COLUMNS, place_of
 from store.room.words import Place, Room
 from store.words import EventState, Micros
@@ -34,12 +35,17 @@ SELECT {COLUMNS} FROM place LEFT JOIN line ON place_id = place.id WHERE place.id
 
 HOLDING: Final = f"""
 -- Along the index of active holds. A hold's number says where in the ledger it was given: by the ballot, or
--- as an offer of the waiting list.
+-- as an offer of the waiting list. Buyers may call requests of their own what the ballot's are called, but
+-- only after it.
 SELECT hold.buyer, (extract(epoch FROM max(expires_at)) * 1000000)::bigint
   FROM hold JOIN event ON event.id = hold.event_id JOIN ledger ON ledger.event_id = hold.event_id
    AND ledger.batch_no = hold_id >> 16 AND position = hold_id & 65535
  WHERE hold.event_id = %(event)s AND hold.state = 'active' AND expires_at > {RUN_BY}
-   AND hold.buyer = ANY (%(buyers)s::text[]) AND (ledger.kind = 'offer' OR ledger.request_id = 'ballot')
+   AND hold.buyer = ANY (%(buyers)s::text[])
+   AND (ledger.kind = 'offer' OR ledger.request_id = '{REQUEST_ID}' AND EXISTS (
+         SELECT FROM room JOIN ledger_batch USING (event_id)
+          WHERE event_id = hold.event_id AND ledger_batch.batch_no = ledger.batch_no
+            AND batch_time <= ballot_ended_at))
  GROUP BY hold.buyer
 """
 

@@ -354,22 +354,37 @@ async def test_by_the_clock_who_had_time_enough_is_outside_before_anybody_writes
         assert await ask_on_socket(ann, "r2") == "not_admitted"
 
 
-@pytest.mark.parametrize("given", ["ballot", "offer", "request"])
+GIVEN = ["ballot", "offer", "request", "request after the ballot", "request without a ballot"]
+
+
+@pytest.mark.parametrize("given", GIVEN)
 @scenario
-async def test_a_hold_of_the_ballot_or_an_offer_counts_as_inside(engine_urls, opened, conn, given):
-    kind, request_id = ("offer", "r1") if given == "offer" else ("request", given)
+async def test_a_hold_of_the_ballot_or_an_offer_counts_as_inside(engine_urls, database_url, conn, given):
+    """And no other: a buyer may call a request what the ballot's are called."""
+    event = make_room(database_url, ballot=given != "request without a ballot")
+    open_and_draw(conn, event)
+    kind, request_id = ("offer", "r1") if given == "offer" else ("request", "ballot")
+    if given == "request":
+        request_id = "r1"
+    decided = "now() + interval '1 s'" if given == "request after the ballot" else "now() - interval '1 s'"
+    conn.execute("UPDATE room SET ballot_ended_at = now() WHERE ballot")
+    conn.execute(
+        "INSERT INTO ledger_batch (event_id, batch_no, epoch, batch_time, arrival, code_version, row_digests,"
+        f" hash) VALUES (%s, 1, 1, {decided}, '1-1', 1, '', '')",
+        (event,),
+    )
     conn.execute(
         "INSERT INTO ledger (event_id, batch_no, position, kind, arrival, buyer, request_id, input, outcome,"
         " result) VALUES (%s, 1, 0, %s, '1-1', 'ann', %s, '{}', 'held', '{}')",
-        (opened, kind, request_id),
+        (event, kind, request_id),
     )
     conn.execute(
         "INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at)"
         " VALUES (%s, 65536, 'ann', %s, 1, now() + interval '60 s')",
-        (opened, request_id),
+        (event, request_id),
     )
-    async with gateway(engine_urls) as served, StandIn(engine_urls, opened), served.socket() as ann:
-        expected = "not_admitted" if given == "request" else "held"
+    async with gateway(engine_urls) as served, StandIn(engine_urls, event), served.socket() as ann:
+        expected = "held" if given in ("ballot", "offer") else "not_admitted"
         assert await ask_on_socket(ann) == expected
 
 

@@ -1,9 +1,10 @@
-"""Faults in how gateways know who is inside: what was read too early, time that stands, sales that ended."""
+"""Faults in how it is known who is inside: what was read too early, time that stands, wishes and holds."""
 
 from __future__ import annotations
 
 from tests.mutants.mutant import In, Kind, Mutant
 
+CODES = "tests/store/room/test_codes.py"
 INSIDE = "tests/gateway/room/test_inside.py"
 places = In("gateway/room/places.py")
 room = In("gateway/room/waiting_room.py")
@@ -38,6 +39,20 @@ MUTANTS: list[Mutant] = [
         "        self._over = now.state is EventState.CLOSED\n",
         "        self._over = False\n",
         f"{INSIDE}::test_a_sale_that_is_over_is_not_in_use_because_somebody_was_inside",
+    ),
+    In("store/room/joining.py")(
+        Kind.CONDITION,
+        "a code costs nobody the wish that is being decided",
+        "place_id = place.id AND lobby_ended_at IS NOT NULL AND ballot_ended_at IS NULL",
+        "place_id = place.id AND lobby_ended_at IS NULL",
+        f"{CODES}::test_while_a_ballot_is_decided_a_code_costs_nobody_their_wish",
+    ),
+    In("store/room/watching.py")(
+        Kind.CONDITION,
+        "nobody is inside by calling a request what the ballot's are called",
+        "            AND batch_time <= ballot_ended_at))\n",
+        "            ))\n",
+        "tests/gateway/room/test_places.py::test_a_hold_of_the_ballot_or_an_offer_counts_as_inside",
     ),
     room(
         Kind.CLOCK,

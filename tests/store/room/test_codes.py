@@ -9,7 +9,7 @@ import pytest
 
 from store import events
 from store.errors import BadRequest, Conflicted, NotFound
-from store.room import codes, draw, joining, operating
+from store.room import ballot, codes, draw, joining, operating
 from store.room.joining import Joining
 from store.room.words import Lane, Place, RoomPolicy
 from store.words import EventState
@@ -148,6 +148,27 @@ def test_a_code_that_gives_nothing_is_not_used(conn):
         assert {place.lane for place in answers.values()} == {Lane.ORDINARY}
         assert answers["bob"].position == 2
     assert uses(conn) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_while_a_ballot_is_decided_a_code_costs_nobody_their_wish(conn, drawn):
+    event = make_room(conn, ballot=True)
+    before = join(conn, event, "ann")["ann"]
+    conn.execute(
+        "INSERT INTO ballot_wish (place_id, event_id, want) VALUES (%s, %s, '{}')", (before.id, event)
+    )
+    code = new_code(conn, uses=9)
+    events.set_state(conn, "gig", EventState.OPEN)
+    if drawn:
+        draw.draw(conn, event)
+    answers = join(conn, event, shows("ann", code), shows("bob", code))
+    assert (answers["ann"].id, answers["ann"].lane) == (before.id, Lane.ORDINARY)
+    assert answers["bob"].lane is Lane.PRIORITY
+    assert uses(conn) == [1]
+    draw.draw(conn, event)
+    assert [wish.buyer for wish in ballot.next_wishes(conn, event, ballot.FIRST, 9)] == ["ann"]
+    assert ballot.end(conn, event)
+    assert join(conn, event, shows("ann", code))["ann"].lane is Lane.PRIORITY
 
 
 def test_a_join_that_fails_uses_no_code(conn):

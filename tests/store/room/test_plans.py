@@ -7,8 +7,9 @@ import re
 import psycopg
 import pytest
 
+from store import lost_time
 from store.lookups import PLAN_BY_KEY
-from store.room import admitting, draw, entering, joining
+from store.room import admitting, draw, entering, joining, standing
 from store.room.words import Lane
 
 PLACES = 60_000
@@ -117,6 +118,13 @@ def test_who_is_called_next_is_read_and_nobody_else(long):
         [after] = long.execute(READ_ROWS).fetchone()
     assert (len(places), through) == (50, 2 * INSIDE + 50)
     assert after - before <= 3 * 50
+
+
+@pytest.mark.parametrize("statement", [lost_time.EXTEND_PLACES, standing.SHOPPING], ids=["back", "shown"])
+def test_who_is_inside_of_other_events_is_not_read(long, statement):
+    """Those of sales that are over stay as they were, so in time they are many."""
+    plan = plan_of(long, statement)
+    assert re.search(r"Index Cond: .*\(event_id \+ 0\) = \$", plan), plan
 
 
 @STATEMENTS
