@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import AwareDatetime
 
 from gateway.operators.access import answer, in_database, require_operator
+from gateway.operators.seats import Conn
 from gateway.routing import Slug
 from store.room import refused
 
@@ -15,9 +17,17 @@ router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depe
 
 @router.get("/events/{event}/room/refused")
 async def list_refused(
-    request: Request, event: Slug, limit: Annotated[int, Query(ge=1, le=refused.READ_MAX)] = 100
+    request: Request,
+    event: Slug,
+    limit: Annotated[int, Query(ge=1, le=refused.READ_MAX)] = 100,
+    since: AwareDatetime | None = None,
+    until: AwareDatetime | None = None,
 ) -> Response:
-    """A row per minute and reason: how many, and the addresses with most of them, as keyed hashes."""
+    """A row per minute and reason, newest first: how many, and the addresses with most of them, as keyed
+    hashes. `since` and `until` say which minutes, as times with their offset. 400 `invalid_range`."""
     row = (await request.app.state.runtime.events.get(event)).row
-    found = await in_database(request, lambda conn: refused.read(conn, row.id, limit))
-    return answer({"refused": found})
+
+    def work(conn: Conn) -> list[refused.Refused]:
+        return refused.read(conn, row.id, limit, since=since, until=until)
+
+    return answer({"refused": await in_database(request, work)})

@@ -4,7 +4,6 @@ and see how it stands and who waits.
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +16,7 @@ from onsale.commands import event_off as off
 from onsale.commands import event_sales as sales
 from onsale.commands import event_seats as seats
 from onsale.commands import event_view as view
-from onsale.commands.plainly import print_json, print_plainly, told_plainly, with_engines
+from onsale.commands.plainly import instant, print_json, print_plainly, told_plainly, with_engines
 from store import audit, events
 from store.errors import BadRequest
 from store.overview import read_overview
@@ -119,7 +118,7 @@ def create(
 ) -> None:
     """Put a venue's plan on sale; a draft until it is opened, by you or at the time you give."""
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
-        when, limits = _instant(opens_at, "--opens-at"), _limits(limit or [])
+        when, limits = instant(opens_at, "--opens-at", "invalid_event"), _limits(limit or [])
         with conn.transaction():
             venue_id, plan = events.find_venue(conn, venue)
             events.create_event(
@@ -140,7 +139,7 @@ def create(
                 late_payment=late_payment.value,
                 returns_allowed=bool(returns),
                 transfers_allowed=bool(transfers),
-                starts_at=_instant(starts_at, "--starts-at"),
+                starts_at=instant(starts_at, "--starts-at", "invalid_event"),
                 figures_on_page=bool(figures),
             )
             if room is not None:
@@ -226,7 +225,7 @@ def set_policy(
             late_payment=None if late_payment is None else late_payment.value,
             returns_allowed=returns,
             transfers_allowed=transfers,
-            starts_at=_instant(starts_at, "--starts-at"),
+            starts_at=instant(starts_at, "--starts-at", "invalid_event"),
             figures_on_page=figures,
         )
         wake(urls.redis_url, slug)
@@ -290,22 +289,6 @@ def _limits(written: list[str]) -> dict[str, int]:
             raise BadRequest("invalid_event", story)
         limits[category] = int(most)
     return limits
-
-
-def _instant(written: str | None, option: str) -> datetime | None:
-    if written is None:
-        return None
-    try:
-        when = datetime.fromisoformat(written)
-    except ValueError:
-        when = None
-    if when is None or when.tzinfo is None:
-        raise BadRequest(
-            "invalid_event",
-            f"{option} must be a time with its offset from UTC, such as 2030-05-01T10:00+02:00, "
-            f"not {written!r}.",
-        )
-    return when
 
 
 def _say(event: events.Event, as_json: bool, sentence: str) -> None:

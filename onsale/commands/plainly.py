@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from rich.console import Console, RenderableType
 from onsale.engines import attach_or_start
 from store import migrate
 from store.database import ENDS_IDLE
-from store.errors import OnsaleError, Refused
+from store.errors import BadRequest, OnsaleError, Refused
 from store.settings import EngineUrls
 from store.venues.checks import PlanError
 
@@ -40,6 +41,23 @@ def print_plainly(told: RenderableType) -> None:
 def print_json(value: Any) -> None:
     """For scripts: one line."""
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
+def instant(written: str | None, option: str, code: str) -> datetime | None:
+    """The time an option says; raises `BadRequest` with that code where it is none, or says no offset."""
+    if written is None:
+        return None
+    try:
+        when = datetime.fromisoformat(written)
+    except ValueError:
+        when = None
+    if when is None or when.tzinfo is None:
+        raise BadRequest(
+            code,
+            f"{option} must be a time with its offset from UTC, such as 2030-05-01T10:00+02:00, "
+            f"not {written!r}.",
+        )
+    return when
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from onsale.commands import room_refused
 from onsale.commands import room_view as view
 from onsale.commands.event_seats import (
     DataDirOption,
@@ -37,7 +38,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="An event's waiting room: make, show, change; pause, resume, stop; message; look; codes.",
+    help="An event's waiting room: make, show, change; pause, resume, stop; message; look; codes; refused.",
 )
 
 PolicyOption = Annotated[
@@ -306,3 +307,6 @@ def _change(
         print_json(now)
     else:
         print_plainly(told(now))
+
+
+app.command("refused")(room_refused.refused)

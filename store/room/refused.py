@@ -16,6 +16,7 @@ import psycopg
 from msgspec import Struct
 from psycopg.types.json import Json
 
+from store.errors import BadRequest
 from store.holds import Conn
 
 ADDRESSES_MAX: Final = 20
@@ -56,7 +57,9 @@ ON CONFLICT (event_id, minute, reason) DO UPDATE
 
 READ: Final = """
 SELECT minute, reason, count, addresses FROM room_refused
- WHERE event_id = %(event)s ORDER BY minute DESC, count DESC, reason LIMIT %(limit)s
+ WHERE event_id = %(event)s AND minute >= coalesce(%(since)s::timestamptz, '-infinity')
+   AND minute < coalesce(%(until)s::timestamptz, 'infinity')
+ ORDER BY minute DESC, count DESC, reason LIMIT %(limit)s
 """
 
 FORGET: Final = """
@@ -95,10 +98,20 @@ async def add(connection: Conn, counted: Sequence[Counted]) -> None:
     await connection.execute(ADD, values)
 
 
-def read(conn: psycopg.Connection[Any], event_id: int, limit: int = READ_MAX) -> list[Refused]:
-    """The newest rows of an event, at most `READ_MAX`."""
-    rows = conn.execute(READ, {"event": event_id, "limit": min(limit, READ_MAX)}).fetchall()
-    return [Refused(*row) for row in rows]
+def read(
+    conn: psycopg.Connection[Any],
+    event_id: int,
+    limit: int = READ_MAX,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[Refused]:
+    """The newest rows of an event, at most `READ_MAX`, of the minutes that begin from `since` on and before
+    `until`; raises `BadRequest` (invalid_range) where nothing can be between."""
+    if since is not None and until is not None and since >= until:
+        raise BadRequest("invalid_range", "Since when must be before until when. Turn them round.")
+    values = {"event": event_id, "since": since, "until": until, "limit": min(limit, READ_MAX)}
+    return [Refused(*row) for row in conn.execute(READ, values).fetchall()]
 
 
 async def forget(connection: Conn, days: int, limit: int) -> int:

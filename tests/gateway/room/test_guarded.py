@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 from typing import Any
+from urllib.parse import quote
 
 import altcha
 import psycopg
@@ -131,6 +132,13 @@ async def test_operators_see_who_was_turned_away(engine_urls):
         assert [(row["reason"], row["count"]) for row in found] == [("proof_required", 3)]
         assert list(found[0]["addresses"].values()) == [3]
         assert (await served.http("GET", path)).status == 401
+        minute = quote(found[0]["minute"])
+        since = (await served.http("GET", f"{path}?since={minute}", headers=head)).json()["refused"]
+        assert since == found
+        until = await served.http("GET", f"{path}?until={minute}", headers=head)
+        assert until.json()["refused"] == []
+        wrong = await served.http("GET", f"{path}?since={minute}&until={minute}", headers=head)
+        assert (wrong.status, wrong.json()["code"]) == (400, "invalid_range")
 
 
 @scenario

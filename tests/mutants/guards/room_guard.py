@@ -156,6 +156,13 @@ MUTANTS: list[Mutant] = [
         f"{GUARD}::test_while_postgres_is_away_it_is_kept_and_bounded",
     ),
     rows(
+        Kind.CONDITION,
+        "of a range of evidence no minute is told that is not in it",
+        "   AND minute < coalesce(%(until)s::timestamptz, 'infinity')\n",
+        "   AND minute <= coalesce(%(until)s::timestamptz, 'infinity')\n",
+        f"{REFUSED}::test_a_range_has_its_first_minute_and_not_its_last",
+    ),
+    rows(
         Kind.BOUND,
         "a row of evidence keeps a bounded number of addresses",
         " ORDER BY 2 DESC, 1 LIMIT {ADDRESSES_MAX})",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
 
+from store.errors import BadRequest
 from store.room import refused
 from store.room.refused import ADDRESSES_MAX, Counted, Reason
 
@@ -57,6 +59,25 @@ def test_a_row_keeps_the_addresses_with_most_refusals(database_url, conn):
 def test_events_are_apart(database_url, conn):
     add(database_url, Counted(1, Reason.BUYER_JOINS, 1, {}), Counted(2, Reason.BUYER_JOINS, 2, {}))
     assert [row.count for row in refused.read(conn, 2)] == [2]
+
+
+def test_a_range_has_its_first_minute_and_not_its_last(database_url, conn):
+    for ago, count in ((3, 30), (2, 20), (1, 10)):
+        add(database_url, Counted(1, Reason.BUYER_JOINS, count, {"a": count}))
+        conn.execute(
+            "UPDATE room_refused SET minute = timestamptz '2030-05-01 10:00Z' - make_interval(mins => %s)"
+            " WHERE count = %s",
+            (ago, count),
+        )
+    first, last = (datetime(2030, 5, 1, 9, minute, tzinfo=UTC) for minute in (58, 59))
+    assert [row.count for row in refused.read(conn, 1)] == [10, 20, 30]
+    assert [row.count for row in refused.read(conn, 1, since=first)] == [10, 20]
+    assert [row.count for row in refused.read(conn, 1, until=last)] == [20, 30]
+    assert [row.count for row in refused.read(conn, 1, since=first, until=last)] == [20]
+    assert [row.count for row in refused.read(conn, 1, 1, until=last)] == [20]
+    with pytest.raises(BadRequest) as told:
+        refused.read(conn, 1, since=last, until=last)
+    assert told.value.code == "invalid_range"
 
 
 def test_old_rows_are_forgotten(database_url, conn):
