@@ -52,6 +52,7 @@ _ShoppingSeconds = Annotated[int, _bounded("shopping_seconds")]
 _ProofAbove = Annotated[int, _bounded("proof_above_per_minute")]
 _Text = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": MESSAGE_LENGTH_MAX})]
 _Label = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": codes.LABEL_LENGTH_MAX})]
+_Codes = Annotated[tuple[str, ...], Meta(extra_json_schema={"maxItems": codes.COUNT_MAX})]
 _Count = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": codes.COUNT_MAX})]
 _Uses = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": codes.USES_MAX})]
 
@@ -115,6 +116,15 @@ class NewCodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     label: _Label
     count: _Count = 1
     uses: _Uses = 1
+
+
+class TheseCodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Either all codes of that `label`, or these."""
+
+    who: Who
+    why: Why
+    label: _Label | None = None
+    codes: _Codes = ()
 
 
 class RoomCodes(Struct, frozen=True):
@@ -211,6 +221,20 @@ async def issue_codes(request: Request, event: str) -> Response:
     wanted = {"label": new.label, "count": new.count, "uses": new.uses}
     made = await in_database(request, partial(_issue, event, said, wanted))
     return answer(RoomCodes(new.label.strip(), new.uses, made), 201)
+
+
+@router.post("/events/{event}/room/codes/revoke", openapi_extra=body_described(TheseCodes))
+async def revoke_codes(request: Request, event: str) -> Response:
+    """They let nobody in from now on; who is in the line by them keeps their place and lane. 400
+    `invalid_codes`, `code_not_valid`; 404 `unknown_label`, `unknown_code`: none was revoked; 409
+    `codes_revoked`."""
+    wanted = await read_body(request, TheseCodes)
+    said = audit.said(wanted.who, wanted.why)
+
+    def revoke(conn: Conn) -> list[codes.Revoked]:
+        return operating.revoke_codes(conn, event, said, label=wanted.label, shown=wanted.codes)
+
+    return answer({"revoked": await in_database(request, revoke)})
 
 
 def _issue(event: str, said: Said, wanted: dict[str, Any], conn: Conn) -> tuple[str, ...]:

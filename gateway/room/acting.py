@@ -28,7 +28,9 @@ from store.room import ballot, codes, entering, joining
 from store.room.words import LIVE, Place, PlaceState
 from store.wire import canonical_want
 
-WRONG_CODES: Final = frozenset({"code_not_valid", "unknown_code", "code_used", "invitation_not_valid"})
+WRONG_CODES: Final = frozenset(
+    {"code_not_valid", "unknown_code", "code_used", "code_revoked", "invitation_not_valid"}
+)
 """Of refusals that say something about a code: whoever guesses codes meets them."""
 UNKNOWN = "The database is away. Whether it was done is unknown: ask again."
 

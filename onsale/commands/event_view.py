@@ -22,7 +22,7 @@ from store.waiting_overview import WaitingOverview, in_words
 from store.words import EventState, SeatState
 
 SEATS_TOLD_MAX = 12
-ROOM = ("make room", "room", "admission", "message", "look", "codes")
+ROOM = ("make room", "room", "admission", "message", "look", "codes", "revoke codes")
 """Changes of the waiting room, as the audit has them."""
 NEXT_STEP = {
     EventState.DRAFT: "Open it with: ./run event open {slug}",
@@ -93,6 +93,9 @@ def _room(what: Mapping[str, Any]) -> str:
         return "another look"
     if what["change"] == "codes":
         return f"{what['count']:,} codes for {what['label']}, {what['uses']:,} uses each"
+    if what["change"] == "revoke codes":
+        parts = [f"{one['codes']:,} for {one['label']}" for one in what["revoked"]]
+        return "codes revoked: " + ", ".join(parts)
     return f"{what['change']}: " + ", ".join(f"{name} {value}" for name, value in what["terms"].items())
 
 

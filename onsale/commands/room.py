@@ -1,5 +1,5 @@
 """`room`: an event's waiting room: make it, see how it stands, change it, pause, resume and stop admission,
-tell all who wait something, give it a look, hand out presale codes. Each change with who and why.
+tell all who wait something, give it a look. Each change with who and why.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.console import Console
 
-from onsale.commands import room_refused
+from onsale.commands import room_codes, room_refused
 from onsale.commands import room_view as view
 from onsale.commands.event_seats import (
     DataDirOption,
@@ -27,7 +26,7 @@ from store import audit
 from store.audit import Said
 from store.errors import BadRequest
 from store.events import get_event
-from store.room import codes, operating, standing
+from store.room import operating, standing
 from store.room.look import Look
 from store.room.rooms import Conn
 from store.room.standing import ShownRoom, shown
@@ -227,29 +226,6 @@ def dress(
     _change(slug, who, why, data_dir, as_json, work, view.dressed)
 
 
-@app.command("codes")
-def new_codes(
-    slug: SlugArgument,
-    why: WhyOption,
-    label: Annotated[str, typer.Option("--label", help="For whom they are, in your words.")],
-    count: Annotated[int, typer.Option("--count", help=f"How many codes, up to {codes.COUNT_MAX:,}.")] = 1,
-    uses: Annotated[int, typer.Option("--uses", help="How many buyers each lets in.")] = 1,
-    who: WhoOption = None,
-    data_dir: DataDirOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """New codes for the priority lane, one a line. They are shown this once: only hashes are kept."""
-    with told_plainly(as_json), with_engines(data_dir) as (conn, _):
-        said = audit.said(name_of(who), why)
-        made = operating.issue_codes(conn, slug, said, label=label, count=count, uses=uses)
-    if as_json:
-        print_json({"label": label, "uses": uses, "codes": made})
-        return
-    print_plainly("\n".join(made))
-    told = f"{count:,} codes for {label}, each for {uses:,} buyers. Keep them: they are not shown again."
-    Console(stderr=True, highlight=False, markup=False).print(told, soft_wrap=True)
-
-
 def _given(
     policy: RoomPolicy | None,
     ballot: bool | None,
@@ -309,4 +285,6 @@ def _change(
         print_plainly(told(now))
 
 
+app.command("codes")(room_codes.codes)
+app.command("revoke")(room_codes.revoke)
 app.command("refused")(room_refused.refused)

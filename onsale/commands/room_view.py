@@ -131,14 +131,18 @@ def draw(room: ShownRoom) -> str:
 
 
 def _codes(issued: list[Issued]) -> list[RenderableType]:
-    if not issued:
-        return []
+    return ["", codes(issued)] if issued else []
+
+
+def codes(issued: list[Issued]) -> RenderableType:
+    """How many codes there are by label, and what became of them; never the codes."""
     table = Table("codes for", box=None)
-    for heading in ("codes", "used", "of"):
+    for heading in ("codes", "used", "of", "revoked", "unused uses of those"):
         table.add_column(heading, justify="right")
     for one in issued:
-        table.add_row(one.label, f"{one.codes:,}", f"{one.uses:,}", f"{one.uses_max:,}")
-    return ["", table]
+        counts = (one.codes, one.uses, one.uses_max, one.revoked, one.uses_revoked)
+        table.add_row(one.label, *[f"{count:,}" for count in counts])
+    return table
 
 
 def _moment(at_ms: int | None) -> str:

@@ -4,6 +4,8 @@ A code is 80 random bits that people can type; Postgres keeps its SHA-256 only, 
 code. An invitation is signed by the organiser and read by the gateway; its `jti` becomes a row when it is
 first used. A use is a place: it is counted in the transaction that makes the place, under the lock of the
 room's row, so no failure costs a code and no two who use it at once are both let in by its last use.
+
+A code that is revoked gives no place from then on; who has one by it keeps it, in its lane.
 """
 
 from __future__ import annotations
@@ -45,22 +47,45 @@ ON CONFLICT DO NOTHING
 """
 
 USE: Final = """
--- Of each code as many uses as are left. Whoever joins has locked the room's row, so nobody else counts now.
+-- Of each code as many uses as are left; of one that was revoked none. Whoever joins has locked the room's
+-- row, so nobody else counts or revokes now.
 WITH asked AS (
   SELECT code, count(*)::int AS wanted FROM unnest(%(codes)s::bytea[]) AS t (code) GROUP BY code),
 known AS (
-  SELECT code_sha256, least(wanted, uses_max - uses) AS granted
+  SELECT code_sha256, revoked_at IS NOT NULL AS revoked,
+         CASE WHEN revoked_at IS NULL THEN least(wanted, uses_max - uses) ELSE 0 END AS granted
     FROM room_code JOIN asked ON code_sha256 = code
    WHERE event_id = %(event)s),
 counted AS (
   UPDATE room_code SET uses = uses + granted FROM known
    WHERE event_id = %(event)s AND room_code.code_sha256 = known.code_sha256 AND granted > 0)
-SELECT code_sha256, granted FROM known
+SELECT code_sha256, granted, revoked FROM known
 """
 
 ISSUED: Final = f"""
-SELECT label, count(*)::int, sum(uses)::int, sum(uses_max)::int FROM room_code
+SELECT label, count(*), sum(uses), sum(uses_max), count(revoked_at),
+       coalesce(sum(uses_max - uses) FILTER (WHERE revoked_at IS NOT NULL), 0)
+  FROM room_code
  WHERE event_id = %(event)s GROUP BY label ORDER BY min(created_at) LIMIT {LABELS_SHOWN_MAX}
+"""
+
+_REVOKE = """
+-- Whoever revokes has locked the room's row: a join stands before this, or finds it done.
+WITH revoked AS (
+  UPDATE room_code SET revoked_at = clock_timestamp()
+   WHERE event_id = %(event)s AND {} AND revoked_at IS NULL
+  RETURNING label, uses_max - uses AS unused)
+SELECT label, count(*), sum(unused) FROM revoked GROUP BY label ORDER BY label
+"""
+REVOKE_LABEL: Final = _REVOKE.format("label = %(label)s")
+REVOKE_CODES: Final = _REVOKE.format("code_sha256 = ANY (%(codes)s::bytea[])")
+
+HAS_LABEL: Final = "SELECT FROM room_code WHERE event_id = %(event)s AND label = %(label)s LIMIT 1"
+
+UNKNOWN: Final = """
+SELECT number FROM unnest(%(codes)s::bytea[]) WITH ORDINALITY AS t (code, number)
+ WHERE NOT EXISTS (SELECT FROM room_code WHERE event_id = %(event)s AND code_sha256 = code)
+ ORDER BY number
 """
 
 
@@ -78,6 +103,18 @@ class Issued(Struct, frozen=True):
     codes: int
     uses: int
     uses_max: int
+    revoked: int
+    """Codes that let nobody in any more."""
+    uses_revoked: int
+    """Uses they had left."""
+
+
+class Revoked(Struct, frozen=True):
+    """Codes of one label that were revoked, and the uses they had left."""
+
+    label: str
+    codes: int
+    uses: int
 
 
 def typed(text: str) -> Code:
@@ -103,6 +140,10 @@ def issue(conn: psycopg.Connection[Any], event_id: int, label: str, count: int, 
     if not 0 < len(label.strip()) <= LABEL_LENGTH_MAX or not label.isprintable():
         story = f"Say for whom they are (label): 1 to {LABEL_LENGTH_MAX} printable characters."
         raise BadRequest("invalid_codes", story)
+    if label.strip() == INVITATION:
+        raise BadRequest(
+            "invalid_codes", f"{INVITATION!r} is the label of what your site signs. Say another."
+        )
     made = tuple(_new() for _ in range(count))
     values = {"event": event_id, "label": label.strip(), "uses": uses}
     conn.execute(ISSUE, values | {"codes": [typed(code).sha256 for code in made]})
@@ -111,7 +152,41 @@ def issue(conn: psycopg.Connection[Any], event_id: int, label: str, count: int, 
 
 def issued(conn: psycopg.Connection[Any], event_id: int) -> list[Issued]:
     """How many codes there are and were used, by label, the first `LABELS_SHOWN_MAX`."""
-    return [Issued(*row) for row in conn.execute(ISSUED, {"event": event_id}).fetchall()]
+    return [
+        Issued(label, *map(int, counts))
+        for label, *counts in conn.execute(ISSUED, {"event": event_id}).fetchall()
+    ]
+
+
+def revoke_label(conn: psycopg.Connection[Any], event_id: int, label: str) -> list[Revoked]:
+    """All codes of that label that are not revoked yet; raises `BadRequest` (invalid_codes), `NotFound`
+    (unknown_label), `Conflicted` (codes_revoked)."""
+    values = {"event": event_id, "label": label.strip()}
+    if values["label"] == INVITATION:
+        story = "Your site signs invitations and says until when they are good (exp). Only codes are revoked."
+        raise BadRequest("invalid_codes", story)
+    if conn.execute(HAS_LABEL, values).fetchone() is None:
+        raise NotFound("unknown_label", f"There are no codes for {values['label']!r}. See which there are.")
+    return _revoked(conn, REVOKE_LABEL, values)
+
+
+def revoke(conn: psycopg.Connection[Any], event_id: int, shown: Sequence[Code]) -> list[Revoked]:
+    """Those of these codes that are not revoked yet, or none where one of them is unknown; raises
+    `BadRequest` (invalid_codes), `NotFound` (unknown_code), `Conflicted` (codes_revoked)."""
+    if not 0 < len(shown) <= COUNT_MAX:
+        raise BadRequest("invalid_codes", f"1 to {COUNT_MAX:,} codes are revoked at once.")
+    values = {"event": event_id, "codes": [code.sha256 for code in shown]}
+    if unknown := conn.execute(UNKNOWN, values).fetchall():
+        story = f"{len(unknown):,} of {len(shown):,} are no codes of this event, the first is number"
+        raise NotFound("unknown_code", f"{story} {unknown[0][0]:,}. None was revoked: leave them out.")
+    return _revoked(conn, REVOKE_CODES, values)
+
+
+def _revoked(conn: psycopg.Connection[Any], statement: str, values: dict[str, Any]) -> list[Revoked]:
+    rows = conn.execute(statement, values).fetchall()
+    if not rows:
+        raise Conflicted("codes_revoked", "They are revoked already; somebody else may have done it.")
+    return [Revoked(label, int(count), int(unused)) for label, count, unused in rows]
 
 
 async def redeem(
@@ -125,12 +200,17 @@ async def redeem(
     if signed:
         await connection.execute(KNOW, {"event": event_id, "label": INVITATION, "codes": signed})
     values = {"event": event_id, "codes": [code.sha256 for _, code in shown]}
-    left = {bytes(code): granted for code, granted in await _rows(connection, USE, values)}
+    rows = await _rows(connection, USE, values)
+    left = {bytes(code): granted for code, granted, _ in rows}
+    revoked = {bytes(code) for code, _, is_revoked in rows if is_revoked}
     answers: dict[str, Refused | None] = {}
     for buyer, code in shown:
         granted = left.get(code.sha256)
         if granted is None:
             answers[buyer] = NotFound("unknown_code", "There is no such code here. Look at yours again.")
+        elif code.sha256 in revoked:
+            story = "This code was withdrawn by the organiser. Ask who gave it to you, or join without it."
+            answers[buyer] = Conflicted("code_revoked", story)
         elif granted == 0:
             story = "This code was used as often as it may be. You can join without it."
             answers[buyer] = Conflicted("code_used", story)

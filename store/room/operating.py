@@ -8,7 +8,7 @@ was before does not become true. Whoever calls these tells the gateways (`store.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -18,6 +18,7 @@ from store import audit, events
 from store.audit import Said
 from store.errors import BadRequest, Conflicted
 from store.room import codes, rooms
+from store.room.codes import Code, Revoked
 from store.room.look import Look, check
 from store.room.rooms import MESSAGE_LENGTH_MAX, Conn
 from store.room.words import Admission, Room, RoomTerms
@@ -127,6 +128,26 @@ def issue_codes(
     return _change(conn, slug, said, work)
 
 
+def revoke_codes(
+    conn: Conn, slug: str, said: Said, *, label: str | None = None, shown: Sequence[str] = ()
+) -> list[Revoked]:
+    """These codes, or all of a label, let nobody in from now on; who is in the line by them stays. Raises as
+    `codes.revoke` and `codes.revoke_label`, and `BadRequest` (code_not_valid)."""
+    if (label is None) is not bool(shown):
+        raise BadRequest("invalid_codes", "Say either a label or which codes.")
+    known = _typed(shown)
+
+    def work(event: int) -> tuple[list[Revoked], dict[str, object]]:
+        _locked(conn, event)
+        if label is None:
+            revoked = codes.revoke(conn, event, known)
+        else:
+            revoked = codes.revoke_label(conn, event, label)
+        return revoked, {"change": "revoke codes", "revoked": revoked}
+
+    return _change(conn, slug, said, work)
+
+
 def _change(conn: Conn, slug: str, said: Said, work: Callable[[int], tuple[T, dict[str, object]]]) -> T:
     with events.changing(conn):
         event = events.get_event(conn, slug).id
@@ -143,6 +164,17 @@ def _locked(conn: Conn, event: int, edition: int | None = None) -> Room:
         story = f"Somebody changed the waiting room meanwhile: it is edition {room.edition}, not {edition}."
         raise Conflicted("room_changed", f"{story} Look at it again, then change it from there.")
     return room
+
+
+def _typed(shown: Sequence[str]) -> list[Code]:
+    """Raises `BadRequest` (code_not_valid) that says which cannot be one, and never what it is."""
+    known = []
+    for number, one in enumerate(shown, 1):
+        try:
+            known.append(codes.typed(one))
+        except BadRequest as error:
+            raise BadRequest(error.code, f"Number {number:,} is no code: {error}") from None
+    return known
 
 
 def _is_text(told: str) -> bool:

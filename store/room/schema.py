@@ -168,6 +168,7 @@ room_code = Table(
     Column("uses_max", Integer, nullable=False, server_default="1"),
     Column("uses", Integer, nullable=False, server_default="0"),
     timestamp("created_at", now=True),
+    timestamp("revoked_at", nullable=True),
     CheckConstraint("uses_max > 0 AND uses BETWEEN 0 AND uses_max", name="room_code_uses"),
     comment="presale codes and invitations to the priority lane",
 )

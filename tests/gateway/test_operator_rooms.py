@@ -90,8 +90,21 @@ def test_codes_are_told_once(operator, room):
     assert len({codes.typed(code).sha256 for code in made.json["codes"]}) == 3
     assert made.headers["cache-control"] == "no-store"
     shown = operator("GET", ROOM)
-    assert shown.json["codes"] == [{"label": "fans", "codes": 3, "uses": 0, "uses_max": 6}]
+    none = {"uses": 0, "revoked": 0, "uses_revoked": 0}
+    assert shown.json["codes"] == [{"label": "fans", "codes": 3, "uses_max": 6} | none]
     assert not any(code in shown.text for code in made.json["codes"])
+
+
+def test_codes_are_revoked_by_label_or_one_by_one(operator, room):
+    made = operator("POST", f"{ROOM}/codes", SAID | {"label": "fans", "count": 3}).json["codes"]
+    one = operator("POST", f"{ROOM}/codes/revoke", SAID | {"codes": made[:1]})
+    assert (one.status, one.json) == (200, {"revoked": [{"label": "fans", "codes": 1, "uses": 1}]})
+    rest = operator("POST", f"{ROOM}/codes/revoke", SAID | {"label": "fans"})
+    assert rest.json == {"revoked": [{"label": "fans", "codes": 2, "uses": 2}]}
+    assert operator("GET", ROOM).json["codes"][0]["revoked"] == 3
+    [row, *_] = operator("GET", f"/events/{EVENT}/audit").json["audit"]
+    assert (row["who"], row["why"], row["what"]["change"]) == (*SAID.values(), "revoke codes")
+    assert not any(code in str(row) for code in made)
 
 
 def test_each_change_is_told_to_gateways_at_once(operator, engine_urls, room):
@@ -126,6 +139,10 @@ def test_each_change_is_told_to_gateways_at_once(operator, engine_urls, room):
         ("PUT", "ROOM/look", SAID | {"look": {"colour": "#2f4fc4"}}, 400, "invalid_body"),
         ("POST", "ROOM/codes", SAID | {"label": "fans", "count": 0}, 400, "invalid_codes"),
         ("POST", "ROOM/codes", SAID, 400, "invalid_body"),
+        ("POST", "ROOM/codes/revoke", SAID, 400, "invalid_codes"),
+        ("POST", "ROOM/codes/revoke", SAID | {"codes": ["my code"]}, 400, "code_not_valid"),
+        ("POST", "ROOM/codes/revoke", SAID | {"codes": ["0000-0000-0000-0000"]}, 404, "unknown_code"),
+        ("POST", "ROOM/codes/revoke", SAID | {"label": "none"}, 404, "unknown_label"),
         ("POST", "/events/none/room/codes", SAID | {"label": "fans"}, 404, "unknown_event"),
     ],
 )

@@ -133,6 +133,45 @@ def test_codes_are_printed_one_a_line_and_how_many_were_used_is_shown(run):
     assert out.split()[0] not in shown
 
 
+def test_codes_are_listed_by_label_and_never_shown_again(run):
+    run("room", "make", "gig", *WHY)
+    assert "There are no codes for gig" in run("room", "codes", "gig", "--list")[1]
+    made = told(run, "codes", "gig", "--count", "3", "--label", "fan club", "--uses", "2")[1]["codes"]
+    told(run, "revoke", "gig", "--label", "fan club")
+    told(run, "codes", "gig", "--label", "press")
+    code, out, _ = run("room", "codes", "gig", "--list")
+    fans, press = [line.split() for line in out.splitlines()[1:]]
+    assert (code, fans[2:], press) == (0, ["3", "0", "6", "3", "6"], ["press", "1", "0", "1", "0", "0"])
+    [fans, press] = json.loads(run("room", "codes", "gig", "--list", "--json")[1])["codes"]
+    assert (fans["label"], fans["revoked"], press["uses_revoked"]) == ("fan club", 3, 0)
+    assert not any(one in out for one in made)
+
+
+def test_codes_are_revoked_by_label_or_from_a_file_or_stdin(run, tmp_path):
+    run("room", "make", "gig", *WHY)
+    made = told(run, "codes", "gig", "--count", "4", "--label", "fans")[1]["codes"]
+    path = tmp_path / "leaked.txt"
+    path.write_text(f"{made[0]}\n\n {made[1].lower()} \r\n")
+    code, out, _ = run("room", "revoke", "gig", "--codes", str(path), *WHY)
+    assert (code, out) == (0, "2 codes for fans let nobody in any more; 2 uses were left.\n")
+    words = ["revoke", "gig", "--codes", "-", *WHY, "--json"]
+    result = CliRunner().invoke(room.app, words, input=made[2] + "\n", catch_exceptions=False)
+    assert json.loads(result.stdout) == {"revoked": [{"label": "fans", "codes": 1, "uses": 1}]}
+    assert told(run, "revoke", "gig", "--label", "fans")[1]["revoked"][0]["codes"] == 1
+    audit = run("event", "audit", "gig")[1]
+    assert audit.count("codes revoked: 1 for fans") == 2
+    path.write_text("\n")
+    for wrong, why in (
+        (("--codes", str(path)), "invalid_codes"),
+        (("--codes", "no/such/file"), "invalid_codes"),
+        ((), "invalid_codes"),
+        (("--label", "fans"), "codes_revoked"),
+        (("--label", "none"), "unknown_label"),
+    ):
+        code, refused = told(run, "revoke", "gig", *wrong)
+        assert (code, refused["code"]) == (1, why)
+
+
 def test_each_change_is_in_the_audit_in_words(run):
     run("room", "make", "gig", *WHY)
     run("room", "change", "gig", "--pace", "9", *WHY)

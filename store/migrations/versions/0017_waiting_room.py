@@ -240,6 +240,7 @@ def upgrade() -> None:
             server_default=sa.text("clock_timestamp()"),
             nullable=False,
         ),
+        sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
         sa.CheckConstraint("uses_max > 0 AND uses BETWEEN 0 AND uses_max", name="room_code_uses"),
         sa.PrimaryKeyConstraint("event_id", "code_sha256"),
         comment="presale codes and invitations to the priority lane",

@@ -11,10 +11,11 @@ import psycopg
 import pytest
 
 from gateway.room.settings import RoomSettings
-from store.room import codes
+from store.room import codes, operating
 from store.room.words import Proof
 from tests.gateway.rig import EVENT, gateway, scenario, token, until
 from tests.gateway.room.lobby import ROOM, asked, join, make_room, room_at
+from tests.store.room.rooming import OLGA
 
 OPERATOR = "an operator's key for these tests"
 OURS = (ip_network("127.0.0.0/8"),)
@@ -117,6 +118,20 @@ async def test_a_right_code_is_no_attempt_and_one_that_was_used_is(engine_urls):
             assert (await join(served, f"b{number}", {"code": code})).json()["lane"] == "priority"
         told = [(await join(served, f"c{n}", {"code": invited[0]})).json()["code"] for n in range(6)]
         assert told == ["code_used"] * 5 + ["too_many_codes_from_address"]
+
+
+@scenario
+async def test_a_revoked_code_is_told_so_and_trying_it_is_bounded(engine_urls):
+    make_room(engine_urls.database_url, proof=Proof.OFF)
+    with psycopg.connect(engine_urls.database_url, autocommit=True) as conn:
+        [code] = operating.issue_codes(conn, EVENT, OLGA, label="fans", count=1, uses=9)
+        operating.revoke_codes(conn, EVENT, OLGA, label="fans")
+    async with gateway(engine_urls, room=settings(codes_per_buyer_minute=1)) as served:
+        told = [await join(served, "ann", {"code": code}) for _ in range(6)]
+        assert [answer.status for answer in told] == [409] * 5 + [429]
+        assert told[0].json()["code"] == "code_revoked"
+        assert "join without it" in told[0].json()["detail"]
+        assert (await join(served, "ann")).status == 200
 
 
 @scenario

@@ -120,8 +120,8 @@ JOINS: list[Mutant] = [
     codes(
         Kind.COUNT,
         "a code lets in as many as it may",
-        "least(wanted, uses_max - uses) AS granted",
-        "least(wanted, uses_max) AS granted",
+        "least(wanted, uses_max - uses) ELSE",
+        "least(wanted, uses_max) ELSE",
         f"{CODES}::test_the_last_use_of_a_code_is_one_buyers_however_many_want_it_at_once",
         more=(("SET uses = uses + granted FROM", "SET uses = least(uses + granted, uses_max) FROM"),),
     ),

@@ -68,7 +68,7 @@ def test_a_code_is_known_however_it_is_typed(conn):
 
 @pytest.mark.parametrize(
     "wrong", [{"count": 0}, {"count": 10_001}, {"uses": 0}, {"uses": 1_000_001}, {"label": " "},
-              {"label": "x" * 101}, {"label": "a\x00"}],
+              {"label": "x" * 101}, {"label": "a\x00"}, {"label": "invitation"}],
 )  # fmt: skip
 def test_what_cannot_be_made_is_refused(conn, wrong):
     make_room(conn)
@@ -215,3 +215,9 @@ def test_the_last_use_of_a_code_is_one_buyers_however_many_want_it_at_once(conn)
     assert {answer.code for answer in answers if not isinstance(answer, Place)} == {"code_used"}
     assert uses(conn) == [5]
     assert conn.execute("SELECT count(*) FROM place WHERE lane = 'priority'").fetchone() == (5,)
+
+
+def test_of_however_many_uses_the_sum_is_told(conn):
+    event = make_room(conn)
+    operating.issue_codes(conn, "gig", OLGA, label="all", count=3_000, uses=codes.USES_MAX)
+    assert codes.issued(conn, event)[0].uses_max == 3_000_000_000
