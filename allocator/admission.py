@@ -14,12 +14,11 @@ many of a lane is all that is decided here.
 from __future__ import annotations
 
 from collections import deque
-from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
-from store.room.words import Admission
+from store.room.words import Admission, SlowedBy
 from store.words import Micros
 
 STEP_MAX: Final = 5_000
@@ -40,19 +39,6 @@ LAG_SECONDS_GOOD: Final = 0.5
 FAILED_MAX: Final = 0.5
 """Share of payments lately; cards that are declined are a tenth and more on a good day."""
 FAILED_GOOD: Final = 0.25
-
-
-class Reason(StrEnum):
-    """Why fewer are called than the organiser's pace says."""
-
-    STOPPED = "stopped"
-    PAUSED = "paused"
-    """By the organiser: admission, or the whole sale."""
-    LAG = "lag"
-    """Requests wait too long for their decision."""
-    PAYMENTS_FAILING = "payments_failing"
-    FULL_INSIDE = "full_inside"
-    """As many are inside as may be."""
 
 
 class Seen(Struct, frozen=True, kw_only=True):
@@ -100,7 +86,7 @@ class Decision(Struct, frozen=True):
     credit: float
     """Before anybody was called: `spent` of it."""
     factor: float
-    reason: Reason | None
+    reason: SlowedBy | None
 
     @property
     def called(self) -> int:
@@ -112,7 +98,7 @@ def decide(seen: Seen) -> Decision:
     runs = seen.admission is Admission.RUNNING and not seen.paused
     if not runs:
         stopped = seen.admission is Admission.STOPPED
-        why = Reason.STOPPED if stopped else Reason.PAUSED
+        why = SlowedBy.STOPPED if stopped else SlowedBy.PAUSED
         return Decision(0, 0, 0, _credit(seen, 0.0), seen.factor, why)
     factor, slowed_by = _factor(seen)
     credit = _credit(seen, factor)
@@ -120,7 +106,7 @@ def decide(seen: Seen) -> Decision:
     many = min(wanted, _room(seen, factor))
     returners = min(many, seen.returners)
     priority, ordinary = _lanes(seen, many - returners)
-    reason = slowed_by or (Reason.FULL_INSIDE if many < wanted else None)
+    reason = slowed_by or (SlowedBy.FULL_INSIDE if many < wanted else None)
     return Decision(returners, priority, ordinary, credit, factor, reason)
 
 
@@ -129,18 +115,18 @@ def spent(decision: Decision, pace: int | None, called: int) -> float:
     return 0.0 if pace is None else decision.credit - called
 
 
-def _factor(seen: Seen) -> tuple[float, Reason | None]:
+def _factor(seen: Seen) -> tuple[float, SlowedBy | None]:
     """What the pace is multiplied by, and why where it is less than 1."""
     lag, failed = seen.lag_seconds or 0.0, seen.failed_share or 0.0
     elapsed = min(MOVES_SECONDS_MAX, max(0, seen.now - seen.decided_at) / 1_000_000)
     if lag > LAG_SECONDS_MAX or failed > FAILED_MAX:
         slowed = max(FACTOR_LEAST, seen.factor * 0.5 ** (elapsed / HALVES_IN_SECONDS))
-        return slowed, Reason.LAG if lag > LAG_SECONDS_MAX else Reason.PAYMENTS_FAILING
+        return slowed, SlowedBy.LAG if lag > LAG_SECONDS_MAX else SlowedBy.PAYMENTS_FAILING
     known = seen.lag_seconds is not None
     factor = seen.factor
     if known and lag <= LAG_SECONDS_GOOD and failed <= FAILED_GOOD:
         factor = min(1.0, factor + elapsed / RECOVERS_IN_SECONDS)
-    still = Reason.PAYMENTS_FAILING if seen.reason == Reason.PAYMENTS_FAILING else Reason.LAG
+    still = SlowedBy.PAYMENTS_FAILING if seen.reason == SlowedBy.PAYMENTS_FAILING else SlowedBy.LAG
     return factor, None if factor >= 1.0 else still
 
 

@@ -141,6 +141,8 @@ class Steps:
         self._called = Called()
         self._failed: tuple[float, float | None] = (-PAYMENTS_SECONDS, None)
         self._rate_at = -RATE_SECONDS
+        self._took_ms: float | None = None
+        """The last step that could admit; told with the next decision."""
 
     def step(self) -> float:
         """Do what the room needs now; the seconds after which to do so again."""
@@ -156,6 +158,7 @@ class Steps:
             return STEP_SECONDS
         more = self._admit(standing)
         took = self._monotonic() - began
+        self._took_ms = took * 1_000
         return max(0.0 if more else STEP_SECONDS - took, min(REST_SECONDS_MAX, REST * took))
 
     def _read(self) -> Standing:
@@ -221,6 +224,7 @@ class Steps:
             rate=self._rate(was, serving),
             reason=decision.reason,
             orders=orders,
+            step_ms=self._took_ms,
         )
         if not self._matters(was, change, decision):
             return False

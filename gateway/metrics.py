@@ -14,6 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from gateway.room.metrics import of_rooms
 from store.payments.states import PaymentState
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class _Reader(Collector):
         yield CounterMetricFamily(
             "onsale_gateway_slow_closed", "Closed for reading slowly.", value=hub.slow_closed
         )
+        yield from of_rooms(events, self._runtime.streams)
         yield from _of_payments(self._runtime.payments)
 
 

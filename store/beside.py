@@ -1,7 +1,9 @@
-"""How what is done beside a sale stands, in numbers: what waits to be told, paid, given back or mailed.
+"""How what is done beside a sale stands, in numbers: what waits to be told, paid, given back or mailed, and
+who waits in line.
 
 For operators' alarms. Each statement looks along an index or into a table that is kept small, once for a
-reader and event at most; none locks anything, and none decides anything.
+reader and event at most, but for the places of waiting rooms, which are counted (`store.room.numbers`); none
+locks anything, and none decides anything.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from psycopg.rows import tuple_row
 from store.chores import runs
 from store.chores.runs import ChoreRun
 from store.payments import stuck
+from store.room import numbers
+from store.room.numbers import RoomNumbers
 
 Conn = psycopg.Connection[Any]
 
@@ -104,6 +108,7 @@ class Beside(Struct, frozen=True):
     """By state, those that are not at rest: to be paid, ended at their provider, or given seats or back."""
     refunds_due: Waiting
     mails_due: Waiting
+    rooms: list[RoomNumbers]
 
 
 def read(conn: Conn) -> Beside:
@@ -127,6 +132,7 @@ def read(conn: Conn) -> Beside:
         payments={state: _waiting(*told) for state, *told in rows(PAYMENTS)},
         refunds_due=_waiting(*rows(REFUNDS)[0]),
         mails_due=_waiting(*rows(MAILS)[0]),
+        rooms=numbers.read(conn),
     )
 
 

@@ -1,9 +1,11 @@
-"""What is done beside the sale, for Prometheus: chores, the outbox and webhooks, payments, refunds, mails.
+"""What is done beside the sale, for Prometheus: chores, the outbox and webhooks, payments, refunds, mails,
+waiting rooms.
 
 `GET /v1/operator/chores/metrics` with the operator key. It is read from Postgres, so every gateway tells the
-same and one of them is to be asked. Read at most once in `KEPT_SECONDS`, however many ask, and only when
-somebody does; `onsale_beside_age_seconds` says how old the numbers are. Labels are chores, states, outcomes
-and readers: all few. Those that are known are told also while they are 0: alarms need something to look at.
+same and one of them is to be asked. Read at most once in `KEPT_SECONDS`, more seldom where that takes long,
+however many ask, and only when somebody does; `onsale_beside_age_seconds` says how old the numbers are.
+Labels are chores, states, outcomes, readers and the events of waiting rooms: all few. Those that are known
+are told also while they are 0: alarms need something to look at.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from gateway.operators.access import in_database, require_operator
+from gateway.operators.beside_rooms import tell_rooms
 from store import beside
 from store.beside import READERS, Beside, Waiting
 from store.chores.runs import ChoreRun
@@ -25,6 +28,8 @@ from store.subscribers.log import LogOutcome
 
 KEPT_SECONDS: Final = 5.0
 """Less than anybody scrapes."""
+REST: Final = 20
+"""So many times as long as a reading took it is kept: of Postgres' time it takes a twentieth at most."""
 ASIDE: Final = ("waiting", "dead")
 SUBSCRIBERS: Final = ("active", "disabled")
 NOT_AT_REST: Final = ("created", "failed", "canceled", "late")
@@ -52,15 +57,17 @@ class Kept:
     def __init__(self) -> None:
         self._reading = asyncio.Lock()
         self._found: Beside | None = None
-        self._read_at = 0.0
+        self._read_at = self._took = 0.0
 
     async def read(self, request: Request) -> tuple[Beside, float]:
         """(what was found, how many seconds ago); whoever comes while it is read waits for that reading."""
         async with self._reading:
-            age = monotonic() - self._read_at
-            if self._found is None or age > KEPT_SECONDS:
+            began = monotonic()
+            age = began - self._read_at
+            if self._found is None or age > max(KEPT_SECONDS, REST * self._took):
                 self._found = await in_database(request, beside.read)
                 self._read_at, age = monotonic(), 0.0
+                self._took = self._read_at - began
             return self._found, age
 
 
@@ -119,6 +126,7 @@ def text_of(found: Beside, age_seconds: float) -> bytes:
     ):
         plain(name, what, told.count)
         plain(f"{name}_oldest_seconds", "Age of the oldest of them.", told.oldest_seconds)
+    tell_rooms(registry, found.rooms)
     return generate_latest(registry)
 
 

@@ -63,7 +63,22 @@ class Asker(NamedTuple):
 def ask_to_join(
     runtime: Runtime, event: EventRuntime, asker: Asker, body: Join | JoinBody, then: Then
 ) -> None:
-    """A place, by `then`; raises what is refused at once."""
+    """A place, by `then`; raises what is refused at once. Each refusal is counted by its code."""
+    room = room_of(event)
+
+    def told(place: Place | None, error: OnsaleError | None) -> None:
+        if error is not None:
+            room.joins.was_refused(error)
+        then(place, error)
+
+    try:
+        _ask(runtime, event, asker, body, told)
+    except OnsaleError as error:
+        room.joins.was_refused(error)
+        raise
+
+
+def _ask(runtime: Runtime, event: EventRuntime, asker: Asker, body: Join | JoinBody, then: Then) -> None:
     room = room_of(event)
     known = room.places.get(asker.buyer)
     asking = Asking(

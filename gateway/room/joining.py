@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from gateway.buyers.recall import DATABASE_AWAY
-from gateway.problems import Busy, TooMany
+from gateway.problems import Busy, TooMany, code_of
 from store.errors import OnsaleError, Refused, Unavailable
 from store.jitter import jitter
 from store.lookups import Pool
@@ -66,7 +66,9 @@ class Joins:
         """Everybody who was not answered yet, by buyer."""
         self._queue: deque[_Asking] = deque()
         self._task: asyncio.Task[None] | None = None
-        self.joined = self.groups = self.refused = 0
+        self.joined = self.groups = 0
+        self.refused: Counter[str] = Counter()
+        """By the code that was told, wherever on the way it was."""
 
     @property
     def waiting(self) -> int:
@@ -79,17 +81,19 @@ class Joins:
         asking = self._asking.get(buyer)
         if asking is not None:
             if len(asking.thens) >= ASKED_TIMES_MAX:
-                self.refused += 1
                 raise TooMany("too_many_joins", "You are joining already. Wait for the answer.")
             asking.thens.append(then)
             return
         if len(self._asking) >= self._waiting_max:
-            self.refused += 1
             raise Busy("joins_full", "Many are joining just now. Join again: being early gives nothing.")
         asking = self._asking[buyer] = _Asking(buyer, code, email, then)
         self._queue.append(asking)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def was_refused(self, error: OnsaleError) -> None:
+        """Somebody who wanted to join was told this."""
+        self.refused[code_of(error)] += 1
 
     async def stop(self) -> None:
         """Let those who were asked for be answered; bounded by `JOINING_SECONDS_MAX`."""

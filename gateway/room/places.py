@@ -116,6 +116,11 @@ class Places:
     def connected(self) -> Iterable[Known]:
         return self._connected.values()
 
+    @property
+    def here(self) -> int:
+        """How many are connected."""
+        return len(self._connected)
+
     def enter(self, buyer: str, client: Listens) -> Known:
         """A socket or stream of this buyer; the place is told soon."""
         known = self._known.get(buyer)

@@ -98,7 +98,7 @@ CHANGE: Final = """
 -- From the version that was read, while the organiser still wants it so. Joins wait for the row.
 UPDATE room SET version = version + 1, serving = %(serving)s, serving_priority = %(serving_priority)s,
        admitted = admitted + %(called)s, credit = %(credit)s, factor = %(factor)s, rate = %(rate)s,
-       reason = %(reason)s, told = %(told)s,
+       reason = %(reason)s, told = %(told)s, step_ms = %(step_ms)s,
        decided_at = to_timestamp(%(now)s / 1000000.0)
  WHERE event_id = %(event)s AND version = %(version)s AND admission = %(admission)s
 """
@@ -192,6 +192,8 @@ class Change(Struct, frozen=True, kw_only=True):
     rate: float | None
     reason: str | None
     orders: Orders
+    step_ms: float | None = None
+    """How long the step before this one took its owner."""
 
 
 def read(conn: Conn, event_id: int) -> Standing | None:
@@ -252,7 +254,7 @@ def write(conn: Conn, event_id: int, standing: Standing, change: Change) -> int:
         "called": len(change.called),
         "told": change.orders.told,
     }
-    kept = ("serving", "serving_priority", "credit", "factor", "rate", "reason")
+    kept = ("serving", "serving_priority", "credit", "factor", "rate", "reason", "step_ms")
     values |= {name: getattr(change, name) for name in kept}
     with conn.transaction():
         conn.execute(f"SET LOCAL statement_timeout = {WRITE_MS_MAX}")

@@ -59,6 +59,7 @@ room = Table(
     Column("told", BigInteger, nullable=False, server_default="0", comment="outbox rows up to it were read"),
     Column("rate", Float, nullable=True, comment="ordinary positions called a minute, lately"),
     Column("reason", Text, nullable=True, comment="why that is less than the pace"),
+    Column("step_ms", Float, nullable=True, comment="how long the owner's last step but one took"),
     Column("message", Text, nullable=True, comment="to all"),
     timestamp("message_at", nullable=True),
     Column(

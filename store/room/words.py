@@ -56,6 +56,19 @@ class Admission(StrEnum):
     """Nobody is admitted any more."""
 
 
+class SlowedBy(StrEnum):
+    """Why fewer are called than the organiser's pace says."""
+
+    STOPPED = "stopped"
+    PAUSED = "paused"
+    """By the organiser: admission, or the whole sale."""
+    LAG = "lag"
+    """Requests wait too long for their decision."""
+    PAYMENTS_FAILING = "payments_failing"
+    FULL_INSIDE = "full_inside"
+    """As many are inside as may be."""
+
+
 class BallotState(StrEnum):
     """How far a ballot is."""
 

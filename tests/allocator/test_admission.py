@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocator import admission
-from allocator.admission import BURST_SECONDS, FACTOR_LEAST, STEP_MAX, Called, Reason, Seen, decide, spent
-from store.room.words import Admission
+from allocator.admission import BURST_SECONDS, FACTOR_LEAST, STEP_MAX, Called, Seen, decide, spent
+from store.room.words import Admission, SlowedBy
 from store.words import Micros
 
 SECOND = 1_000_000
@@ -64,7 +64,7 @@ def test_one_goes_and_one_comes():
 
 def test_the_stricter_of_pace_and_bound_counts_and_is_named():
     both = decide(seen(pace=600, shopping_max=50, inside=47))
-    assert (both.called, both.reason) == (3, Reason.FULL_INSIDE)
+    assert (both.called, both.reason) == (3, SlowedBy.FULL_INSIDE)
     both = decide(seen(pace=60, shopping_max=50, inside=10))
     assert (both.called, both.reason) == (1, None)
 
@@ -88,9 +88,9 @@ def test_an_admission_that_nobody_used_comes_back():
 def test_paused_nobody_is_called_and_what_was_credited_stays():
     for told in ({"admission": Admission.PAUSED}, {"paused": True}):
         decision = decide(seen(credit=2.0, no_shows=1, **told))
-        assert (decision.called, decision.reason, decision.credit) == (0, Reason.PAUSED, 3.0)
-    assert decide(seen(admission=Admission.STOPPED)).reason is Reason.STOPPED
-    assert decide(seen(admission=Admission.STOPPED, paused=True)).reason is Reason.STOPPED
+        assert (decision.called, decision.reason, decision.credit) == (0, SlowedBy.PAUSED, 3.0)
+    assert decide(seen(admission=Admission.STOPPED)).reason is SlowedBy.STOPPED
+    assert decide(seen(admission=Admission.STOPPED, paused=True)).reason is SlowedBy.STOPPED
 
 
 def test_who_returns_goes_first_and_the_lanes_take_turns():
@@ -120,27 +120,27 @@ def test_however_slowly_it_goes_the_priority_lane_has_half_and_no_more(at_once: 
 
 def test_when_requests_wait_it_slows_down_says_so_and_recovers():
     slow = decide(seen(pace=6_000, lag_seconds=5.0))
-    assert slow.reason is Reason.LAG
+    assert slow.reason is SlowedBy.LAG
     assert FACTOR_LEAST < slow.factor < 1
     assert slow.ordinary < 100
     still = decide(seen(pace=6_000, lag_seconds=1.0, factor=0.5, reason="lag"))
-    assert (still.factor, still.reason, still.ordinary) == (0.5, Reason.LAG, 50)
+    assert (still.factor, still.reason, still.ordinary) == (0.5, SlowedBy.LAG, 50)
     better = decide(seen(pace=6_000, lag_seconds=0.1, factor=0.5, reason="lag"))
     assert 0.5 < better.factor < 1
-    assert better.reason is Reason.LAG
+    assert better.reason is SlowedBy.LAG
     well = decide(seen(pace=6_000, lag_seconds=0.1, factor=0.99, reason="lag"))
     assert (well.factor, well.reason) == (1.0, None)
 
 
 def test_when_payments_fail_it_slows_down_and_names_that_until_it_is_over():
     slow = decide(seen(failed_share=0.8))
-    assert slow.reason is Reason.PAYMENTS_FAILING
+    assert slow.reason is SlowedBy.PAYMENTS_FAILING
     assert slow.factor < 1
     still = decide(seen(failed_share=0.4, factor=0.3, reason="payments_failing"))
-    assert (still.factor, still.reason) == (0.3, Reason.PAYMENTS_FAILING)
+    assert (still.factor, still.reason) == (0.3, SlowedBy.PAYMENTS_FAILING)
     better = decide(seen(failed_share=0.1, factor=0.3, reason="payments_failing"))
     assert better.factor > 0.3
-    assert better.reason is Reason.PAYMENTS_FAILING
+    assert better.reason is SlowedBy.PAYMENTS_FAILING
     assert decide(seen(failed_share=None, factor=0.3, reason="payments_failing")).factor > 0.3
 
 
@@ -151,7 +151,7 @@ def test_where_nobody_knows_the_lag_it_gets_no_faster():
 
 def test_slowed_it_lets_fewer_be_inside():
     slow = decide(seen(pace=None, shopping_max=100, inside=40, lag_seconds=1.0, factor=0.5, reason="lag"))
-    assert (slow.called, slow.reason) == (10, Reason.LAG)
+    assert (slow.called, slow.reason) == (10, SlowedBy.LAG)
     assert decide(seen(pace=None, lag_seconds=1.0, factor=0.5)).called <= STEP_MAX / 2
 
 

@@ -354,6 +354,17 @@ def test_when_payments_fail_it_slows_down_and_says_so(kept):
     assert line.room("reason") == "payments_failing"
 
 
+def test_how_long_a_step_took_is_told_with_the_next_decision(kept):
+    line = kept(policy="fifo", pace=6_000)
+    line.join("ann")
+    line.drawn()
+    line.step(1.0)
+    assert line.room("step_ms") is None
+    line.join("bob")
+    line.step(1.0)
+    assert line.room("step_ms") >= 0
+
+
 def test_the_rate_that_is_measured_is_shown_and_a_pause_begins_a_new_measure(kept, monkeypatch):
     told: list[Any] = []
 

@@ -16,7 +16,7 @@ from store.chores import runs
 from tests.gateway.test_operators import KEY, app_for, ask
 
 PATH = "/v1/operator/chores/metrics"
-NOTHING = Beside([], 0, {}, 0, {}, {}, {}, {}, Waiting(), Waiting())
+NOTHING = Beside([], 0, {}, 0, {}, {}, {}, {}, Waiting(), Waiting(), [])
 
 
 @pytest.fixture
@@ -82,6 +82,7 @@ def test_numbers_are_told_as_they_are():
                 payments={"late": Waiting(4, 70.5), "canceled": Waiting(8, 1.0)},
                 refunds_due=Waiting(5, 50.0),
                 mails_due=Waiting(6, 60.0),
+                rooms=[],
             ),
             3.5,
         ).decode()
@@ -123,6 +124,26 @@ def test_however_many_ask_it_is_read_once_in_a_while_and_the_age_said(app, monke
     now[0] += 2
     [answer] = get(app)
     assert numbers(answer.text)["onsale_beside_age_seconds",] == 0
+    assert len(readings) == 2
+
+
+def test_a_reading_that_takes_long_is_kept_longer(app, monkeypatch):
+    now = [1_000.0]
+    readings = []
+
+    def slow(conn):
+        readings.append(conn)
+        now[0] += 2.0
+        return NOTHING
+
+    monkeypatch.setattr(beside, "read", slow)
+    monkeypatch.setattr(told_by, "monotonic", lambda: now[0])
+    get(app)
+    now[0] += told_by.REST * 2.0
+    get(app)
+    assert len(readings) == 1
+    now[0] += 1.0
+    get(app)
     assert len(readings) == 2
 
 

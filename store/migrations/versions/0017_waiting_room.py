@@ -200,6 +200,9 @@ def upgrade() -> None:
         ),
         sa.Column("rate", sa.Float(), nullable=True, comment="ordinary positions called a minute, lately"),
         sa.Column("reason", sa.Text(), nullable=True, comment="why that is less than the pace"),
+        sa.Column(
+            "step_ms", sa.Float(), nullable=True, comment="how long the owner's last step but one took"
+        ),
         sa.Column("message", sa.Text(), nullable=True, comment="to all"),
         sa.Column("message_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column(

@@ -41,14 +41,14 @@ MUTANTS: list[Mutant] = [
     told(
         Kind.BOUND,
         "however many ask for numbers, Postgres is asked once in a while",
-        "            if self._found is None or age > KEPT_SECONDS:\n",
+        "            if self._found is None or age > max(KEPT_SECONDS, REST * self._took):\n",
         "            if True:\n",
         f"{TOLD}::test_however_many_ask_it_is_read_once_in_a_while_and_the_age_said",
     ),
     told(
         Kind.CHECKER,
         "numbers that are kept are not told for ever",
-        "            if self._found is None or age > KEPT_SECONDS:\n",
+        "            if self._found is None or age > max(KEPT_SECONDS, REST * self._took):\n",
         "            if self._found is None:\n",
         f"{TOLD}::test_however_many_ask_it_is_read_once_in_a_while_and_the_age_said",
     ),
