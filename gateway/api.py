@@ -27,7 +27,6 @@ from gateway.buyers.decode import Confirm, Extend, ExtendBody, Release, ReleaseB
 from gateway.buyers.posting import EXPOSED, authenticate
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.buyers.tokens import Buyer
-from gateway.events import public
 from gateway.idempotency import REPLAYED, Idempotent, taken_in
 from gateway.openapi import openapi
 from gateway.payments import routes as payments
@@ -37,6 +36,7 @@ from gateway.room import routes as room
 from gateway.routing import Authorization, HoldPath, Slug, json_response
 from gateway.runtime import Runtime, running
 from gateway.settings import Settings
+from gateway.shown_event import public
 from gateway.tickets import routes as tickets
 from store import lookups
 from store.errors import BadRequest, NotFound, OnsaleError, Unavailable

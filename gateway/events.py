@@ -29,6 +29,7 @@ from gateway.room.guard import Guard
 from gateway.room.tokens import PlaceTokens
 from gateway.room.waiting_room import WaitingRoom
 from gateway.settings import Settings
+from gateway.shown_event import called_off, public
 from gateway.waiters import WAITLISTED, Waiters
 from gateway.watch import Watch
 from notifier.hub import Client, broadcast
@@ -315,7 +316,7 @@ class EventRuntime:
             if self.room is not None:
                 self.room.poke()
         if (row.state, row.called_off) != (before.state, before.called_off):
-            news = {"type": "event", "state": row.state, "called_off": _called_off(row)}
+            news = {"type": "event", "state": row.state, "called_off": called_off(row)}
             await broadcast(self.clients, msgspec.json.encode(news))
 
     @property
@@ -349,44 +350,6 @@ class EventRuntime:
                 return (await lookups.cursor_of(connection, self.row.id)).arrival
         except DATABASE_AWAY as error:
             raise Unavailable("The database is away.") from error
-
-
-def public(row: EventRow) -> dict[str, object]:
-    """An event as buyers see it; times in milliseconds."""
-    return {
-        "slug": row.slug,
-        "name": row.name,
-        "state": row.state,
-        "hold_ttl_seconds": row.hold_ttl_seconds,
-        "seats_per_buyer_max": row.seats_per_buyer_max,
-        "fast_gate": row.fast_gate,
-        "opens_at": _ms(row.opens_at),
-        "extensions_max": row.extensions_max,
-        "extension_seconds": row.extension_seconds,
-        "offer_ttl_seconds": row.offer_ttl_seconds,
-        "prices": row.price_terms,
-        "limits": row.limits,
-        "tour": row.tour,
-        "plan": row.plan_sha256,
-        "payment": row.payment,
-        "late_payment": row.late_payment,
-        "venue": row.venue,
-        "starts_at": _ms(row.starts_at),
-        "called_off": _called_off(row),
-        "figures_on_page": row.figures_on_page,
-    }
-
-
-def _ms(moment: int | None) -> int | None:
-    return None if moment is None else moment // 1000
-
-
-def _called_off(row: EventRow) -> dict[str, object] | None:
-    if row.called_off is None:
-        return None
-    to = row.called_off.to
-    where = to and {"slug": to.slug, "name": to.name, "venue": to.venue, "starts_at": _ms(to.starts_at)}
-    return {"at": _ms(row.called_off.at), "to": where}
 
 
 class Parts(msgspec.Struct):

@@ -1,10 +1,9 @@
 """What this gateway knows of places: those of buyers who are connected, and of who asked lately.
 
 A connected buyer's place is read when they come, and again when there is a reason: the line passed their
-position, the draw was made, the ballot is over, they did something at another gateway, or they are
-inside, where a place ends by itself. Who is inside may ask for seats; that is one look-up (`lets_in`). Who
-is not known to be inside is looked up in Postgres, all of the moment together, each at most once in
-`FRESH_SECONDS`.
+position, the draw was made, the ballot is over, they did something at another gateway, or they are inside,
+where a place ends by itself. Who is not known to be inside is looked up in Postgres (`gateway.room.lookups`),
+each at most once in `FRESH_SECONDS`.
 """
 
 from __future__ import annotations
@@ -13,62 +12,27 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Protocol
+from typing import Final
 from uuid import UUID
 
-from gateway.buyers.recall import DATABASE_AWAY
-from gateway.problems import Busy
+from gateway.room.known import Known, Listens
+from gateway.room.lookups import LookUps, Then
 from notifier.hub import SLICE
-from store.errors import OnsaleError, Unavailable
+from store.errors import OnsaleError
 from store.lookups import Pool
-from store.room import joining, watching
+from store.room import watching
 from store.room.watching import IDS_MAX, RoomNow
 from store.room.words import Lane, Place, PlaceState
 from store.words import EventState, Micros
 
 log = logging.getLogger("onsale.gateway")
 
-ASKING_MAX: Final = 50_000
-"""Most who wait for a look-up at a time."""
 KEPT_MAX: Final = 50_000
 """Most buyers remembered who are not connected here; beyond it they are looked up again."""
 FRESH_SECONDS: Final = 0.5
 """So long what was read of a place is believed where it keeps somebody out."""
 INSIDE_SECONDS: Final = 2.0
 """How often the places of those inside are read again, while admission goes on."""
-
-Then = Callable[["Known", OnsaleError | None], None]
-"""Called once with what is known now, or why nobody knows; must neither wait nor raise."""
-
-
-class Listens(Protocol):
-    """A socket or stream; `write` never waits and never raises."""
-
-    def write(self, frame: bytes) -> bool: ...
-
-
-class Known:
-    """A buyer of the event as this gateway knows them."""
-
-    __slots__ = ("buyer", "clients", "due", "inside_until", "place", "read_at", "serial")
-
-    def __init__(self, buyer: str) -> None:
-        self.buyer = buyer
-        self.clients: list[Listens] = []
-        self.place: Place | None = None
-        self.inside_until = 0
-        """Until then (Postgres' clock, µs) requests are taken; 0: not inside."""
-        self.read_at = 0.0
-        """By this host's monotonic clock; 0: never."""
-        self.serial = 0
-        """Of the status document that was told last, and when the next is due (`gateway.room.status`)."""
-        self.due = 0.0
-
-    @property
-    def called(self) -> bool:
-        """Admitted, and has not begun."""
-        place = self.place
-        return place is not None and place.state is PlaceState.ADMITTED and place.begun_at is None
 
 
 class Places:
@@ -79,7 +43,6 @@ class Places:
     ) -> None:
         """`clock`: Postgres', in microseconds, as far as it is known here."""
         self._pool = pool
-        self._event_id = event_id
         self._frame_of = frame_of
         self._clock = clock
         self._known: dict[str, Known] = {}
@@ -95,14 +58,12 @@ class Places:
         """Places to be read again."""
         self._unread: dict[str, None] = {}
         """Connected buyers whose place is to be looked up: by buyer, for they may have a new one."""
-        self._asked: dict[str, list[Then]] = {}
-        self._asking = 0
-        self._task: asyncio.Task[None] | None = None
+        self._lookups = LookUps(pool, event_id, self._looked_up, lambda buyer: self._known.get(buyer) or Known(buyer))
         self._serving = dict.fromkeys(Lane, 0)
         self._drawn = self._balloted = self._over = False
         self._all_changed_at = float("-inf")
         """When it was seen that all were drawn, or the ballot was over: what was read before that is old."""
-        self.queries = 0
+        self._reads = 0
 
     # --- who is here ---
 
@@ -167,20 +128,29 @@ class Places:
 
     # --- what is known ---
 
+    @property
+    def queries(self) -> int:
+        """How often places were read, many at a time."""
+        return self._reads + self._lookups.queries
+
     def get(self, buyer: str) -> Known | None:
         """What is known of a buyer: the one look-up of whoever asks for seats."""
         return self._known.get(buyer)
 
     def take(self, place: Place, began: float) -> None:
         """Somebody's place by what was begun then; the buyer's sockets hear of it if it is another."""
-        known = self._known.get(place.buyer)
-        if known is None:
-            known = self._known[place.buyer] = Known(place.buyer)
-            self._kept += 1
-            self._forget_some()
+        known = self._keep(place.buyer)
         if _may_be_older(place, began, known):
             self.ask(place.buyer, self._look_again)
         self._put(known, place, began)
+
+    def _keep(self, buyer: str) -> Known:
+        known = self._known.get(buyer)
+        if known is None:
+            known = self._known[buyer] = Known(buyer)
+            self._kept += 1
+            self._forget_some()
+        return known
 
     def _put(self, known: Known, place: Place | None, began: float) -> None:
         before, known.read_at = known.place, time.monotonic()
@@ -278,7 +248,7 @@ class Places:
             some, began = list(self._again)[:IDS_MAX], time.monotonic()
             async with self._pool.connection() as connection:
                 found = await watching.by_id(connection, some)
-            self.queries += 1
+            self._reads += 1
             for identity in some:
                 self._again.pop(identity, None)
             for number, place in enumerate(found):
@@ -297,80 +267,34 @@ class Places:
         if error is not None and known.clients:
             self._unread[known.buyer] = None
 
-    # --- look-ups ---
+    # --- look-ups (`gateway.room.lookups`) ---
 
     @property
     def asked(self) -> bool:
-        return bool(self._asked) or (self._task is not None and not self._task.done())
+        return self._lookups.asked
 
     def ask(self, buyer: str, then: Then) -> None:
         """Look a buyer up with everybody else's."""
-        if self._asking >= ASKING_MAX:
-            then(self._known.get(buyer) or Known(buyer), _too_many())
-            return
-        self._asking += 1
-        self._asked.setdefault(buyer, []).append(then)
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._look_up())
+        self._lookups.ask(buyer, then)
 
     async def find(self, buyer: str) -> Known:
         """What is known after a look-up; raises `Busy` or `Unavailable`."""
-        answer: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
+        return await self._lookups.find(buyer)
 
-        def then(known: Known, error: OnsaleError | None) -> None:
-            if answer.done():  # who asked is gone
-                return
-            if error is not None:
-                answer.set_exception(error)
-            else:
-                answer.set_result(known)
-
-        self.ask(buyer, then)
-        return await answer
-
-    async def _look_up(self) -> None:
-        while self._asked:
-            await asyncio.sleep(0)  # all of this turn go together
-            began, some = time.monotonic(), list(self._asked)[:IDS_MAX]
-            asked = {buyer: self._asked.pop(buyer) for buyer in some}  # who asks later asks for what is then
-            found: dict[str, Place] = {}
-            holding: dict[str, Micros] = {}
-            error: OnsaleError | None = None
-            try:
-                async with self._pool.connection() as connection:
-                    found = await joining.read(connection, self._event_id, some)
-                    others = [buyer for buyer in some if not _inside(found.get(buyer))]
-                    holding = await watching.holding(connection, self._event_id, others) if others else {}
-                self.queries += 1
-            except DATABASE_AWAY as away:
-                error = Unavailable("The database is away. Try again shortly.")
-                error.__cause__ = away
-            for number, (buyer, thens) in enumerate(asked.items()):
-                known = self._found(buyer)
-                if error is None:
-                    if _may_be_older(found.get(buyer), began, known):
-                        self._asked.setdefault(buyer, []).extend(thens)
-                        continue
-                    self._put(known, found.get(buyer), began)
-                if (until := holding.get(buyer)) is not None:
-                    known.inside_until = min(until, self._clock() + int(INSIDE_SECONDS * 1_000_000))
-                self._asking -= len(thens)
-                for then in thens:
-                    then(known, error)
-                if number % SLICE == SLICE - 1:
-                    await asyncio.sleep(0)
-
-    def _found(self, buyer: str) -> Known:
-        known = self._known.get(buyer)
-        if known is None:
-            known = self._known[buyer] = Known(buyer)
-            self._kept += 1
-            self._forget_some()
+    def _looked_up(
+        self, buyer: str, place: Place | None, holds_until: Micros | None, began: float
+    ) -> Known | None:
+        known = self._keep(buyer)
+        if _may_be_older(place, began, known):
+            return None
+        self._put(known, place, began)
+        if holds_until is not None:
+            soon = self._clock() + int(INSIDE_SECONDS * 1_000_000)
+            known.inside_until = min(holds_until, soon)
         return known
 
     def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
+        self._lookups.stop()
 
 
 def _may_be_older(place: Place | None, began: float, known: Known) -> bool:
@@ -379,17 +303,9 @@ def _may_be_older(place: Place | None, began: float, known: Known) -> bool:
     return place != known.place and began < known.read_at
 
 
-def _inside(place: Place | None) -> bool:
-    return place is not None and place.state is PlaceState.ADMITTED
-
-
 def _waits(place: Place | None) -> bool:
     return place is not None and place.state is PlaceState.WAITING
 
 
 def _before_the_draw(place: Place | None) -> bool:
     return place is not None and place.position is None and _waits(place)
-
-
-def _too_many() -> Busy:
-    return Busy("too_many_lookups", "Too many ask at once. Ask again shortly.")

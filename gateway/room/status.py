@@ -15,7 +15,7 @@ from typing import Final
 
 from gateway.room import document
 from gateway.room.document import Encoded, Status
-from gateway.room.places import Known
+from gateway.room.known import Known
 from notifier.hub import SLICE
 from store.jitter import jitter
 

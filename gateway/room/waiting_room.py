@@ -28,7 +28,8 @@ from gateway.room.document import Encoded, Status
 from gateway.room.guard import Guard
 from gateway.room.joining import Joins
 from gateway.room.joining import Then as JoinThen
-from gateway.room.places import FRESH_SECONDS, Known, Listens, Places
+from gateway.room.known import Known, Listens
+from gateway.room.places import FRESH_SECONDS, Places
 from gateway.room.refusing import not_admitted
 from gateway.room.status import ShownStatus
 from gateway.room.tokens import PlaceToken, PlaceTokens

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from gateway.room import beginning
+from gateway.room import beginning, lookups
 from gateway.room import places as places_module
 from store.room import entering, watching
 from store.room.news import RoomNews, encode_room_news, room_channel
@@ -167,7 +167,7 @@ async def test_lookups_of_one_moment_share_a_query_and_have_a_bound(engine_urls,
         found = await asyncio.gather(*(places.find(f"buyer-{number}") for number in range(50)))
         assert places.queries == before + 1
         assert {known.place for known in found} == {None}
-        monkeypatch.setattr(places_module, "ASKING_MAX", 0)
+        monkeypatch.setattr(lookups, "ASKING_MAX", 0)
         answer = await asked(served, "GET", "/place", "zoe")
         assert (answer.status, answer.json()["code"]) == (503, "too_many_lookups")
 

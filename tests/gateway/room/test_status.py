@@ -12,7 +12,7 @@ import pytest
 
 from gateway.room import document, status
 from gateway.room.document import Encoded, Status
-from gateway.room.places import Known
+from gateway.room.known import Known
 from gateway.room.status import STEP_SECONDS, ShownStatus
 from store.room.news import encode, room_channel
 from store.room.watching import RoomNow

@@ -11,6 +11,7 @@ STREAMS = "tests/gateway/room/test_streams.py"
 TOKENS = "tests/gateway/room/test_place_tokens.py"
 joins = In("gateway/room/joining.py")
 places = In("gateway/room/places.py")
+lookups = In("gateway/room/lookups.py")
 status = In("gateway/room/status.py")
 room = In("gateway/room/waiting_room.py")
 tokens = In("gateway/room/tokens.py")
@@ -122,7 +123,7 @@ MUTANTS: list[Mutant] = [
         "                    submit(None)\n",
         f"{PLACES}::test_a_request_asked_again_is_answered_and_a_new_one_is_not_let_in_by_saying_so",
     ),
-    places(
+    lookups(
         Kind.BOUND,
         "look-ups that wait have a bound",
         "        if self._asking >= ASKING_MAX:\n",

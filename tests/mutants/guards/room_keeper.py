@@ -7,7 +7,7 @@ from tests.mutants.mutant import In, Kind, Mutant
 KEEPER = "tests/allocator/test_keeper.py"
 KEEPERS = "tests/allocator/test_keepers.py"
 ADMISSION = "tests/allocator/test_admission.py"
-DRAW = "tests/store/room/test_draw_again.py"
+DRAW = "tests/store/room/test_draw.py"
 ENTERING = "tests/store/room/test_entering.py"
 PLANS = "tests/store/room/test_plans.py"
 STALE = f"{KEEPERS}::test_of_two_who_decided_by_the_same_version_one_changes_something"
@@ -188,21 +188,21 @@ DRAWING = [
         "of two who draw at once one draws",
         "        if not _one(conn, ONE_AT_A_TIME, values):\n            return False\n",
         "",
-        f"{DRAW}::test_of_two_who_draw_at_once_one_does",
+        f"{DRAW}::test_while_somebody_draws_nobody_else_begins_to",
     ),
     draw(
         Kind.DEDUPE,
         "what is drawn is not drawn again",
         "FROM room WHERE event_id = %(event)s AND lobby_ended_at IS NOT NULL AND drawn_at IS NULL",
         "FROM room WHERE event_id = %(event)s AND lobby_ended_at IS NOT NULL",
-        f"{DRAW}::test_it_is_not_drawn_before_the_lobby_ends_and_not_twice",
+        f"{DRAW}::test_only_what_is_to_be_drawn_is_drawn_and_once",
     ),
     draw(
         Kind.COUNT,
         "as many are drawn as joined before the sale began",
         "        if done != 1:\n",
         "        if False:\n",
-        f"{DRAW}::test_a_number_that_does_not_add_up_draws_nothing_and_is_an_alert",
+        f"{DRAW}::test_a_draw_that_finds_other_places_than_were_counted_alarms_and_draws_nobody",
     ),
     draw(
         Kind.SNAPSHOT,

@@ -1,4 +1,6 @@
-"""The draw: HMAC order, the same in Postgres and in Python, once, whoever is killed meanwhile."""
+"""The draw: HMAC order, the same in Postgres and in Python, once, whoever is killed meanwhile; its list is
+told in pages, and a place that was moved in it is named.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from store import events
 from store.errors import Conflicted
-from store.room import draw
+from store.room import draw, rooms
 from store.room.draw import Drawn, Moved
 from store.room.joining import Joining
 from store.room.words import Lane
@@ -82,7 +84,7 @@ def test_only_what_is_to_be_drawn_is_drawn_and_once(conn):
     assert not draw.draw(conn, event + 1)
 
 
-def test_of_two_who_draw_at_once_one_does(conn):
+def test_of_many_who_draw_at_once_one_does(conn):
     event = make_room(conn)
     join(conn, event, *[f"b{number}" for number in range(50)])
     events.set_state(conn, "gig", EventState.OPEN)
@@ -102,17 +104,59 @@ def test_of_two_who_draw_at_once_one_does(conn):
     assert len(line(conn, event)) == 50
 
 
+def test_while_somebody_draws_nobody_else_begins_to(conn):
+    event = make_room(conn)
+    join(conn, event, "ann")
+    events.set_state(conn, "gig", EventState.OPEN)
+    with psycopg.connect(url_of(conn)) as first:
+        first.execute(draw.ONE_AT_A_TIME, {"event": event})
+        assert not draw.draw(conn, event)
+        first.rollback()
+    assert draw.draw(conn, event)
+
+
 def test_a_draw_that_ends_in_the_middle_leaves_nothing_and_the_next_gives_the_same(conn):
     event = make_room(conn)
     join(conn, event, *[f"b{number}" for number in range(50)])
     events.set_state(conn, "gig", EventState.OPEN)
-    with conn.transaction(force_rollback=True):
-        draw.draw(conn, event)
-        first = stood(conn)
-        assert len(first) == 50
+    with psycopg.connect(url_of(conn), autocommit=True) as first:
+        first.execute("BEGIN")
+        assert draw.draw(first, event)
+        interrupted = stood(first)
+        assert len(interrupted) == 50
+        conn.execute("SELECT pg_terminate_backend(%s, 5000)", (first.info.backend_pid,))
+        with pytest.raises(psycopg.OperationalError):
+            first.execute("COMMIT")
     assert stood(conn) == []
     assert draw.draw(conn, event)
-    assert stood(conn) == first
+    assert stood(conn) == interrupted
+
+
+def test_the_seed_is_what_was_promised_and_told_only_when_it_is_drawn(conn):
+    event = make_room(conn)
+    promised = rooms.read(conn, event).seed_sha256
+    events.set_state(conn, "gig", EventState.OPEN)
+    assert rooms.read(conn, event).seed is None
+    assert draw.draw(conn, event)
+    told = rooms.read(conn, event)
+    assert told.seed is not None
+    assert hashlib.sha256(told.seed).digest() == promised == told.seed_sha256
+
+
+def test_who_joins_while_it_is_drawn_stands_behind_all_who_are(conn):
+    event = make_room(conn)
+    drawn = [f"o{number}" for number in range(30)]
+    join(conn, event, *drawn)
+    join(conn, event, *[f"p{number}" for number in range(7)], lane=Lane.PRIORITY)
+    events.set_state(conn, "gig", EventState.OPEN)
+    for late in ("late", "later", "o3"):
+        join(conn, event, late)
+    join(conn, event, "late priority", lane=Lane.PRIORITY)
+    assert draw.draw(conn, event)
+    join(conn, event, "last")
+    assert line(conn, event)[30:] == ["late", "later", "last"]
+    assert line(conn, event, "priority")[7:] == ["late priority"]
+    assert sorted(line(conn, event)[:30]) == sorted(drawn)
 
 
 def test_a_draw_that_finds_other_places_than_were_counted_alarms_and_draws_nobody(conn):
@@ -132,6 +176,36 @@ def test_who_left_the_lobby_was_drawn_and_moves_nobody(conn):
     conn.execute("UPDATE place SET state = 'left', ended_at = now() WHERE buyer = 'ann'")
     begin_sale(conn, event)
     assert set(line(conn, event)) == {"ann", "bob"}
+
+
+def test_the_list_is_told_whole_in_pages_without_those_who_came_later(conn, monkeypatch):
+    event = make_room(conn)
+    assert list(draw.export(conn, event)) == []
+    join(conn, event, *[f"o{number}" for number in range(30)])
+    join(conn, event, *[f"p{number}" for number in range(7)], lane=Lane.PRIORITY)
+    events.set_state(conn, "gig", EventState.OPEN)
+    join(conn, event, "late")
+    assert list(draw.export(conn, event)) == [], "before it is drawn there is nothing to tell"
+    assert draw.draw(conn, event)
+    [(seed,)] = conn.execute("SELECT seed FROM room").fetchall()
+    expected = [(Lane.ORDINARY, n) for n in range(1, 31)] + [(Lane.PRIORITY, n) for n in range(1, 8)]
+    for rows in (1, 3, 30, 37, 1_000):
+        monkeypatch.setattr(draw, "EXPORT_ROWS", rows)
+        told = list(draw.export(conn, event))
+        assert [(one.lane, one.position) for one in told] == expected
+        assert draw.moved(seed, told) == []
+
+
+def test_between_two_pages_nothing_is_open(conn, monkeypatch):
+    event = make_room(conn)
+    join(conn, event, *[f"o{number}" for number in range(30)])
+    begin_sale(conn, event)
+    monkeypatch.setattr(draw, "EXPORT_ROWS", 10)
+    with psycopg.connect(url_of(conn)) as reader:
+        pages = draw.export(reader, event)
+        for _ in range(15):
+            next(pages)
+        assert reader.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
 
 
 def listed(count, lane=Lane.ORDINARY):
@@ -175,7 +249,13 @@ def test_what_stays_is_as_many_as_can(order):
     assert all(honest[(one.should_be or 0) - 1].place == one.place for one in found)
 
 
-def test_a_place_that_is_there_twice_is_named_each_time(conn):
+def test_two_who_changed_places_are_both_named():
+    honest = listed(30)
+    honest[4], honest[24] = honest[24], honest[4]
+    assert {found.position for found in draw.moved(SEED, renumbered(honest))} == {5, 25}
+
+
+def test_a_place_that_is_there_twice_is_named_each_time():
     honest = listed(6)
     forged = renumbered([honest[4], *honest])
     found = [Moved(honest[4].place, Lane.ORDINARY, position, None) for position in (1, 6)]
