@@ -58,7 +58,9 @@ class Places:
         """Places to be read again."""
         self._unread: dict[str, None] = {}
         """Connected buyers whose place is to be looked up: by buyer, for they may have a new one."""
-        self._lookups = LookUps(pool, event_id, self._looked_up, lambda buyer: self._known.get(buyer) or Known(buyer))
+        self._lookups = LookUps(
+            pool, event_id, self._looked_up, lambda buyer: self._known.get(buyer) or Known(buyer)
+        )
         self._serving = dict.fromkeys(Lane, 0)
         self._drawn = self._balloted = self._over = False
         self._all_changed_at = float("-inf")

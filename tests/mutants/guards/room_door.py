@@ -154,16 +154,9 @@ MUTANTS: list[Mutant] = [
     places(
         Kind.FACTS,
         "the draw makes all places of the lobby be read again",
-        "            self._note(known for known in self._connected.values() if ",
-        "            self._note(known for known in () if ",
+        "            self._note(known for known in self._connected.values() if _before",
+        "            self._note(known for known in () if _before",
         f"{PLACES}::test_the_draw_tells_everybody_in_the_lobby_their_position",
-    ),
-    In("store/room/watching.py")(
-        Kind.CONDITION,
-        "of holds only those of the ballot and offers count as inside",
-        " AND (ledger.kind = 'offer' OR ledger.request_id = 'ballot')\n",
-        "\n",
-        f"{PLACES}::test_a_hold_of_the_ballot_or_an_offer_counts_as_inside",
     ),
     status(
         Kind.BOUND,

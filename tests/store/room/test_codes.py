@@ -154,9 +154,7 @@ def test_a_code_that_gives_nothing_is_not_used(conn):
 def test_while_a_ballot_is_decided_a_code_costs_nobody_their_wish(conn, drawn):
     event = make_room(conn, ballot=True)
     before = join(conn, event, "ann")["ann"]
-    conn.execute(
-        "INSERT INTO ballot_wish (place_id, event_id, want) VALUES (%s, %s, '{}')", (before.id, event)
-    )
+    conn.execute("INSERT INTO ballot_wish VALUES (%s, %s, %s, '{}')", (before.id, event, before.buyer))
     code = new_code(conn, uses=9)
     events.set_state(conn, "gig", EventState.OPEN)
     if drawn:
