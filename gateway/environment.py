@@ -29,8 +29,9 @@ def address(source: Mapping[str, str], name: str) -> str:
 
 
 def origins(source: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """Origins that are separated by commas, in their order."""
-    found = [origin.strip().rstrip("/") for origin in source.get(name, "").split(",") if origin.strip()]
+    """Origins that are separated by commas, in their order and in small letters, as browsers write them."""
+    given = source.get(name, "").lower().split(",")
+    found = [origin.strip().rstrip("/") for origin in given if origin.strip()]
     for origin in found:
         if not origin.startswith(("https://", "http://")) or origin.count("/") != 2:
             raise SettingNotValid(

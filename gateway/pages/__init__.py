@@ -16,14 +16,17 @@ from html import escape
 from pathlib import Path
 from string import Template
 from typing import Annotated
+from urllib.parse import quote
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathParameter
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from gateway.pages import demo, drawn, line
 from gateway.pages.files import FILES, MEDIA_TYPES, STATIC, VERSION
+from gateway.room import shops
 from gateway.room.draws import draws_of, shown
+from gateway.settings import Settings
 from store.errors import NotFound, Unavailable
 
 log = logging.getLogger("onsale.gateway")
@@ -67,7 +70,9 @@ _operator_page = Template((_HERE / "operator.html").read_text(encoding="utf-8"))
 _draw_page = Template((_HERE / "draw.html").read_text(encoding="utf-8"))
 _index_page = Template((_HERE / "index.html").read_text(encoding="utf-8"))
 
-_WITHOUT_SCRIPTS = '  <noscript><meta http-equiv="refresh" content="0; url=/e/{event}/line"></noscript>\n'
+_WITHOUT_SCRIPTS = (
+    '  <noscript><meta http-equiv="refresh" content="0; url=/e/{event}/line{query}"></noscript>\n'
+)
 
 EventInPath = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
 
@@ -84,11 +89,16 @@ def _page(template: Template, request: Request, title: str, **facts: object) -> 
         for name in FILES
         if name.endswith((".js", ".mjs")) and not name.startswith(("index", "tickets/", "pay/", "operator/"))
     )
-    plain = _WITHOUT_SCRIPTS.format(event=facts["event"]) if facts.get("room") else ""
+    plain = _without_scripts(request, facts["event"]) if facts.get("room") else ""
     html = template.substitute(
         title=escape(title), static=STATIC, bootstrap=bootstrap, modules=modules, plain=plain
     )
     return HTMLResponse(html, headers={"Cache-Control": "no-cache", **_SECURITY_HEADERS})
+
+
+def _without_scripts(request: Request, event: object) -> str:
+    given = request.query_params.get("return", "")[: shops.ADDRESS_LENGTH_MAX + 1]  # judged over there
+    return _WITHOUT_SCRIPTS.format(event=event, query=f"?return={quote(given, safe='')}" if given else "")
 
 
 @router.get("/", include_in_schema=False)
@@ -98,19 +108,28 @@ async def index(request: Request) -> HTMLResponse:
 
 
 @router.get("/e/{event}", include_in_schema=False)
-async def event_page(request: Request, event: EventInPath) -> HTMLResponse:
+async def event_page(
+    request: Request, event: EventInPath, back: Annotated[str, Query(alias="return")] = ""
+) -> HTMLResponse:
     """The page of one event: map, choice, decision, countdown, orders. Where there is no such event it says
-    so itself, and its status is 404."""
+    so itself, and its status is 404. `return`: an address of the shop that sent its buyer to the room."""
     status, room = 200, False
+    runtime = request.app.state.runtime
     try:
-        room = (await request.app.state.runtime.events.get(event)).room is not None
+        room = (await runtime.events.get(event)).room is not None
     except NotFound:
         status = 404
     except Unavailable:
         log.warning("the page of %s is given without knowing whether it exists: an engine is away", event)
-    page = _page(_event_page, request, event, event=event, room=room)
+    goes = _goes_back(runtime.settings, back) if room and back else None
+    page = _page(_event_page, request, event, event=event, room=room, back=goes)
     page.status_code = status
     return page
+
+
+def _goes_back(settings: Settings, address: str) -> dict[str, str | bool]:
+    found = shops.returning(settings.room, address)
+    return {"refused": True} if found is None else {"address": found.address}
 
 
 @router.get("/e/{event}/pay/{hold}", include_in_schema=False)

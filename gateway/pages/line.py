@@ -13,10 +13,10 @@ from html import escape
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote, unquote
 
 import msgspec
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathParameter
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -29,9 +29,11 @@ from gateway.events import EventRuntime
 from gateway.pages import plain
 from gateway.pages.files import STATIC
 from gateway.pages.plain import Asked, Seen
+from gateway.pages.texts import texts
 from gateway.payments import paying
 from gateway.problems import Forbidden, Unauthorized
-from gateway.room import acting
+from gateway.room import acting, shops
+from gateway.room.protection import tokens_of
 from gateway.routing import Slug
 from gateway.runtime import Runtime
 from store import holds
@@ -40,7 +42,7 @@ from store.room.words import Place
 from store.wire import canonical_want
 from store.words import Best, HoldState, Want
 
-TOKEN, ASKED = "onsale-line", "onsale-asked"
+TOKEN, ASKED, BACK = "onsale-line", "onsale-asked", "onsale-back"
 ANSWER_SECONDS_MAX = 10.0
 """Longest wait for Postgres or the stream within one form."""
 ACTS = "^(come|join|begin|leave|hold|buy|release|again)$"
@@ -92,6 +94,9 @@ class _Visit:
         peer = request.client and (request.client.host, request.client.port)
         self.address = address_of(peer, request.scope["headers"], self.runtime.settings.trusted_proxies)
         self.asked = request.cookies.get(ASKED, "")[:64]
+        self.back = shops.returning(self.runtime.settings.room, unquote(request.cookies.get(BACK, "")))
+        self.onward = ""
+        """Where who has begun goes, with their admission."""
 
     async def recognise(self) -> None:
         token = self.request.cookies.get(TOKEN, "")
@@ -118,6 +123,7 @@ class _Visit:
             bool(self.buyer) or self.runtime.settings.demo,
             await self._what_was_asked(),
             trouble,
+            self.back.host if self.back else "",
         )
 
     async def _decided(self) -> dict[str, Any] | None:
@@ -177,13 +183,18 @@ class _Visit:
             )
             await asyncio.wait_for(answer, ANSWER_SECONDS_MAX)
         elif act == "begin":
-            await acting.begin(self.event, self.runtime.pool, self.buyer)
+            self._go_on(await acting.begin(self.event, self.runtime.pool, self.buyer))
         elif act == "leave":
             await acting.leave(self.event, self.runtime.pool, self.buyer)
         elif act == "hold":
             await self._ask(form)
         else:
             await self._settle(act)
+
+    def _go_on(self, place: Place) -> None:
+        if self.back is not None:
+            admission = tokens_of(self.request).of(self.event.row.slug, place, self.back.shop)
+            self.onward = shops.with_admission(self.back.address, admission.token)
 
     async def _ask(self, form: dict[str, str]) -> None:
         quantity = form.get("quantity", "")
@@ -224,23 +235,43 @@ async def _visit(request: Request, slug: str) -> _Visit:
     return visit
 
 
-def _render(seen: Seen) -> HTMLResponse:
+def _render(seen: Seen, shop: str = "") -> HTMLResponse:
+    """`shop`: the origin a form may lead on to."""
     again = f"{plain.REFRESH_SECONDS}; url=/e/{seen.event}/line"
     name = escape(seen.name)
     told = _page.substitute(
         lang="en", title=name, name=name, static=STATIC, refresh=again, body=plain.body(seen)
     )
-    return HTMLResponse(told, headers=HEADERS)
+    answer = HTMLResponse(told, headers=HEADERS)
+    if shop:
+        policy = HEADERS["Content-Security-Policy"]
+        wider = policy.replace("form-action 'self'", f"form-action 'self' {shop}")
+        answer.headers["Content-Security-Policy"] = wider
+    return answer
 
 
 @router.get("/e/{event}/line")
-async def line_page(request: Request, event: Slug) -> Response:
-    """How the buyer stands; renews itself."""
+async def line_page(
+    request: Request, event: Slug, back: Annotated[str, Query(alias="return")] = ""
+) -> Response:
+    """How the buyer stands; renews itself. `return`: an address of the shop that sent them here."""
     try:
         visit = await _visit(request, event)
     except NotFound:
         return RedirectResponse(f"/e/{event}", 303)
-    return _render(await visit.seen())
+    if not back:
+        return await _shown(visit)
+    known = shops.returning(visit.runtime.settings.room, back)
+    if known is None:
+        return await _shown(visit, str(texts("en")["back.refused"]))
+    visit.back = known
+    answer = await _shown(visit)
+    _remember(request, answer, event, BACK, quote(known.address, safe=""))
+    return answer
+
+
+async def _shown(visit: _Visit, trouble: str = "") -> Response:
+    return _render(await visit.seen(trouble), visit.back.shop if visit.back else "")
 
 
 @router.post("/e/{event}/line/{act}")
@@ -250,8 +281,7 @@ async def line_form(
     """One form; then the page again."""
     _must_be_from_here(request, act)
     form = dict(parse_qsl((await request.body()).decode("ascii", "replace"), max_num_fields=10))
-    visit = await _visit(request, event)
-    back = RedirectResponse(f"/e/{event}/line", 303, HEADERS)
+    visit, token = await _visit(request, event), ""
     try:
         token = await _token_for(visit, act, form)
         if act != "come":
@@ -259,7 +289,8 @@ async def line_form(
     except TimeoutError:
         pass  # nobody knows yet; the page shows it as soon as somebody does
     except OnsaleError as error:
-        return _render(await visit.seen(str(error)))
+        return await _shown(visit, str(error))
+    back = RedirectResponse(visit.onward or f"/e/{event}/line", 303, HEADERS)
     if token:
         _remember(request, back, event, TOKEN, token)
     if visit.asked != request.cookies.get(ASKED, ""):

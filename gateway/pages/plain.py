@@ -46,6 +46,8 @@ class Seen(Struct, frozen=True):
     asked: Asked | None = None
     trouble: str = ""
     """Why the last form was refused."""
+    shop: str = ""
+    """The shop elsewhere that the buyer goes on to, as people read it."""
 
 
 def words_of(look: dict[str, Any]) -> Words:
@@ -89,7 +91,9 @@ def _card(seen: Seen, words: Words) -> str:
     room, place = seen.room, seen.place
     state = None if place is None else place["state"]
     if state == "admitted" and place is not None:
-        return _turn(seen, place, words) if place["begun_at"] is None else _choosing(seen, words)
+        if place["begun_at"] is None:
+            return _turn(seen, place, words)
+        return _onward(seen, words) if seen.shop else _choosing(seen, words)
     if state == "waiting" and place is not None:
         return _waiting(seen, place, words)
     if room["phase"] in ("draft", "closed"):
@@ -139,10 +143,19 @@ def _turn(seen: Seen, place: dict[str, Any], words: Words) -> str:
     minutes = words("minutes", count=round(seen.room["shopping_seconds"] / 60))
     left = words("minutes", count=max(1, round((place["begin_by"] - seen.room["at"]) / 60_000)))
     return (
-        _titled(words("turn.title"), words("turn.text", minutes=minutes))
+        _titled(words("turn.title"), words(_by_shop(seen, "turn.text"), minutes=minutes, shop=seen.shop))
         + f'<p class="large">{left} {words("turn.left")}</p>'
-        + _form(seen, "begin", words("turn.begin"))
+        + _form(seen, "begin", words(_by_shop(seen, "turn.begin"), shop=seen.shop))
     )
+
+
+def _by_shop(seen: Seen, code: str) -> str:
+    return {"turn.text": "back.turn", "turn.begin": "back.go"}[code] if seen.shop else code
+
+
+def _onward(seen: Seen, words: Words) -> str:
+    title, told = words("back.title", shop=seen.shop), words("back.inside")
+    return _titled(title, told) + _form(seen, "begin", words("back.go", shop=seen.shop))
 
 
 def _choosing(seen: Seen, words: Words) -> str:

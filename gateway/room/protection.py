@@ -19,7 +19,8 @@ NO_STORE = {"Cache-Control": "no-store"}
 router = APIRouter(tags=["waiting room"])
 
 
-def _tokens_of(request: Request) -> AdmissionTokens:
+def tokens_of(request: Request) -> AdmissionTokens:
+    """This gateway's."""
     state = request.app.state
     if not hasattr(state, "admission_tokens"):
         state.admission_tokens = AdmissionTokens(state.runtime.settings.room)
@@ -49,7 +50,7 @@ async def show_admission(
     row = (await runtime.events.get(event)).row
     async with connection_of(request) as connection:
         places = await joining.read(connection, row.id, [buyer.id])
-    admission = _tokens_of(request).of(row.slug, places.get(buyer.id), shop)
+    admission = tokens_of(request).of(row.slug, places.get(buyer.id), shop)
     return json_response(admission, headers=NO_STORE)
 
 
@@ -57,4 +58,4 @@ async def show_admission(
 async def show_keys(request: Request) -> Response:
     """The public keys that tell admission tokens of ours from others; the first signs."""
     headers = {"Cache-Control": "public, max-age=300", "Access-Control-Allow-Origin": "*"}
-    return json_response(_tokens_of(request).published, headers=headers)
+    return json_response(tokens_of(request).published, headers=headers)

@@ -51,6 +51,10 @@ class FakeRoom:
     proof_counter: int = -1
     """Not negative: joining takes a proof of work with this counter."""
 
+    key: str = ""
+    """Not empty, and with `shops`: buyers of these go back there, with a token."""
+    shops: tuple[str, ...] = ()
+
     frames = ("join", "begin", "leave_line", "wish")
 
     def open(self, fake: FakeGateway) -> None:
@@ -241,6 +245,13 @@ class FakeRoom:
             told = {"algorithm": "PBKDF2/SHA-256", "nonce": NONCE.hex(), "salt": SALT.hex(), "cost": 20}
             told |= {"keyLength": 32, "keyPrefix": self._key()[:16].hex()}
             return {"parameters": told, "signature": "00"}
+
+        @app.get("/v1/events/{event}/room/admission")
+        async def admission(event: str, shop: str, response: Response) -> Frame:
+            if shop not in self.shops:
+                response.status_code = 400
+                return {"code": "unknown_shop", "detail": "The shop is none of those of ONSALE_SHOPS."}
+            return {"token": "t.o.k", "shop": shop}
 
         @app.get("/v1/events/{event}/room/place")
         async def place(event: str, response: Response, authorization: str = Header()) -> Frame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import jwt
@@ -86,6 +87,8 @@ async def test_who_comes_from_the_room_is_let_in_and_stays_in():
     async with browser(protected()) as ann:
         first = await ann.get(f"/seats?row=5&onsale_admission={token()}")
         assert (first.status_code, first.headers["location"]) == (303, f"{SHOP}/seats?row=5")
+        as_it_was = await ann.get(f"/s?x=%2F+a&flag&onsale_admission={token()}")
+        assert as_it_was.headers["location"] == f"{SHOP}/s?x=%2F+a&flag"
         cookie = first.headers["set-cookie"]
         assert all(word in cookie for word in ("HttpOnly", "Secure", "SameSite=Lax", "Max-Age=", "Path=/"))
         assert (await ann.get("/seats")).text == "ann"
@@ -100,6 +103,11 @@ async def test_a_browser_without_one_is_sent_to_the_room_and_told_where_to_come_
         sent = await ann.get("/seats")
         assert sent.status_code == 303
         assert sent.headers["location"] == f"{ROOM}?return=https%3A%2F%2Fshop.example.org%2Fseats"
+        at_a_row = await ann.get("/seats?row=5&x=%2F&flag")
+        back = quote(f"{SHOP}/seats?row=5&x=%2F&flag", safe="")
+        assert at_a_row.headers["location"] == f"{ROOM}?return={back}"
+        old = await ann.get("/seats?a=1&onsale_admission=no-token&b=2")
+        assert old.headers["location"] == f"{ROOM}?return={quote(f'{SHOP}/seats?a=1&b=2', safe='')}"
         elsewhere = await ann.get("//evil.example.org/")
         assert elsewhere.headers["location"].startswith(ROOM)
         inside = await ann.get(f"//evil.example.org/?onsale_admission={token()}")

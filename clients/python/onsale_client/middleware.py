@@ -23,7 +23,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, unquote_plus
 
 from onsale_client.keyset import KeysAway, KeySet, NotAdmitted, Verifier
 
@@ -122,17 +122,14 @@ class AdmissionRequired:
 
     async def _comes_in(self, scope: Scope, send: Send) -> bool:
         """Whether somebody came from the room, and was sent on with a cookie."""
-        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        token = dict(query).get(QUERY)
+        token = _token_in(scope)
         if token is None:
             return False
         claims = await self._verifier.verify(token)
         secret = self._sessions.begin(claims["jti"], float(claims["exp"]))
         if secret is None and not self._has_session(scope, token, claims):
             raise NotAdmitted("This link was used before, in another browser.")
-        left = urlencode([(name, value) for name, value in query if name != QUERY])
-        where = self._address_of(scope) + (f"?{left}" if left else "")
-        head = [(b"location", where.encode()), (b"cache-control", b"no-store")]
+        head = [(b"location", self._address_of(scope).encode()), (b"cache-control", b"no-store")]
         if secret is not None:
             head.append((b"set-cookie", self._cookie(f"{token}~{secret}", float(claims["exp"]))))
         await _answer(send, 303, head)
@@ -152,8 +149,10 @@ class AdmissionRequired:
         return Admission(claims["sub"], claims["event"], claims["place"], float(claims["exp"]))
 
     def _address_of(self, scope: Scope) -> str:
-        """With the shop's origin: a path that begins with two slashes would lead elsewhere."""
-        return self._origin + quote(scope["path"])
+        """What was asked for, without a token. With the shop's origin: a path that begins with two slashes
+        would lead elsewhere."""
+        left = "&".join(part for part in _query_of(scope) if _name_of(part) != QUERY)
+        return self._origin + quote(scope["path"]) + (f"?{left}" if left else "")
 
     def _has_session(self, scope: Scope, token: str, claims: dict[str, Any]) -> bool:
         known, _, secret = _cookie_of(scope).partition("~")
@@ -173,6 +172,22 @@ class AdmissionRequired:
             await _answer(send, 303, [(b"location", where.encode()), (b"cache-control", b"no-store")])
         else:
             await _problem(scope, send, 403, "admission_required", why, room=self._room_url)
+
+
+def _query_of(scope: Scope) -> list[str]:
+    """Its parts, written as they were sent."""
+    query = quote(scope["query_string"], safe="!$%&'()*+,-./:;=?@_~")
+    return [part for part in query.split("&") if part]
+
+
+def _name_of(part: str) -> str:
+    return unquote_plus(part.partition("=")[0])
+
+
+def _token_in(scope: Scope) -> str | None:
+    """The last one in the address."""
+    found = [part.partition("=")[2] for part in _query_of(scope) if _name_of(part) == QUERY]
+    return unquote_plus(found[-1]) if found else None
 
 
 def _cookie_of(scope: Scope) -> str:

@@ -57,6 +57,12 @@ export class Documents {
     return this.#read(`${this.event}/room/challenge`, bearing(token));
   }
 
+  /** A token with which the buyer passes into a shop elsewhere, or why there is none. @param {string} token @param {string} shop its origin */
+  async admission(token, shop) {
+    const answer = await patientFetch(`${this.event}/room/admission?shop=${encodeURIComponent(shop)}`, bearing(token), () => {});
+    return answer.json().catch(() => ({ detail: answer.statusText }));
+  }
+
   async #read(path, options, heard = (_answer) => {}) {
     const answer = await patientFetch(path, options, this.away);
     if (!answer.ok) return null;

@@ -3,6 +3,7 @@
 // documents: no clock of this computer is believed.
 
 import { wear } from "./look.js";
+import { Returning } from "./returning.js";
 import { aheadOf, milestoneOf, standsOf, turnOf, waitOf } from "./roomline.js";
 import { RoomAsking } from "./roomasking.js";
 import { wordsIn } from "./roomwords.js";
@@ -22,8 +23,11 @@ const SOON_MS = 120_000;
 const BALLOT = "ballot";
 
 export class Room {
-  /** @param {import("./sale.js").Sale} sale @param {boolean} there whether the event has a waiting room */
-  constructor(sale, there) {
+  /**
+   * @param {import("./sale.js").Sale} sale @param {boolean} there whether the event has a waiting room
+   * @param {{address?: string, refused?: boolean} | null} [back] to the shop that sent the buyer here
+   */
+  constructor(sale, there, back) {
     this.sale = sale;
     this.there = there;
     /** @type {Status | null} */
@@ -37,6 +41,7 @@ export class Room {
     this.ballot_asked = false;
     this.wish_asked = false;
     this.asking = new RoomAsking(this);
+    this.returning = new Returning(this, back);
     this.told_wait = null;
     this.turn = "";
     this.offset_ms = -Infinity;
@@ -48,12 +53,15 @@ export class Room {
 
   get kept() {
     const { place, from, wish, ballot_asked } = this;
-    return { place, from, wish, ballot_asked };
+    return { place, from, wish, ballot_asked, back: this.returning.address };
   }
 
   /** @param {ReturnType<typeof Room.prototype.kept> | undefined} kept of before a refresh */
   restore(kept) {
-    if (this.there && kept) Object.assign(this, kept);
+    if (!this.there || !kept) return;
+    const { back, ...mine } = kept;
+    Object.assign(this, mine);
+    this.returning.restore(back);
   }
 
   /** Milliseconds by the server's clock. */
@@ -65,10 +73,10 @@ export class Room {
     return standsOf(this.status, this.place);
   }
 
-  /** Whether seats are chosen, held or paid for now; everybody is where there is no waiting room. */
+  /** Whether seats are chosen, held or paid for here now; everybody is where there is no waiting room. */
   get isInside() {
     const { place, sale } = this;
-    const begun = place?.state === "admitted" && place.begun_at !== null;
+    const begun = place?.state === "admitted" && place.begun_at !== null && !this.returning.address;
     return !this.there || begun || sale.orders.active.length > 0 || sale.state.asked.length > 0;
   }
 
@@ -125,6 +133,7 @@ export class Room {
     this.place = place?.state === "left" ? null : place;
     this.look_ms = Infinity;
     this.asking.answeredBy(this.place);
+    this.returning.follow(this.place);
     if (this.status) this.#askForWish();
     this.#moved(before);
     this.sale.remember();
@@ -207,6 +216,7 @@ export class Room {
   }
 
   begin() {
+    this.returning.begin();
     this.asking.ask("begin", { type: "begin" });
   }
 
@@ -241,6 +251,6 @@ export class Room {
   #saySoon() {
     if (this.soon_said || this.stands !== "inside" || this.left_ms("until") > SOON_MS) return;
     this.soon_said = true;
-    this.sale.say(this.words("inside.soon"));
+    this.sale.say(this.words(this.returning.address ? "back.soon" : "inside.soon"));
   }
 }

@@ -33,7 +33,7 @@ export class ResumeLink extends Component {
 
   get address() {
     const { sale } = this.props;
-    return `${location.origin}/e/${sale.slug}#place=${sale.room.place.token}`;
+    return `${location.origin}/e/${sale.slug}${sale.room.returning.query}#place=${sale.room.place.token}`;
   }
 
   copy() {

@@ -18,10 +18,11 @@ export class Turn extends Ticks {
     const left_ms = room.left_ms("begin_by");
     const part = Math.min(1, left_ms / (status.begin_seconds * 1000));
     const beginning = asking.is("begin");
+    const { shop } = room.returning;
     const minutes = words("minutes", { count: Math.round(status.shopping_seconds / 60) });
     return html`<section class="card turn" aria-label=${words("turn.title")}>
       <h2 tabindex="-1">${words("turn.title")}</h2>
-      <p>${words("turn.text", { minutes })}</p>
+      <p>${words(shop ? "back.turn" : "turn.text", { minutes, shop })}</p>
       <div class=${`countdown ${left_ms < SOON_MS ? "soon" : ""}`} role="timer" aria-label=${words("turn.left")}>
         <svg viewBox="0 0 100 100" aria-hidden="true">
           <circle class="ring-track" cx="50" cy="50" r=${RADIUS} />
@@ -32,7 +33,7 @@ export class Turn extends Ticks {
       </div>
       ${left_ms === 0 && html`<p class="quiet-text">${words("turn.over")}</p>`}
       <div class="thumb ready"><button type="button" class="button main begin" aria-disabled=${beginning} onClick=${() => room.begin()}>
-        ${words(beginning ? "turn.beginning" : "turn.begin")}</button></div>
+        ${words(beginning ? "turn.beginning" : shop ? "back.go" : "turn.begin", { shop })}</button></div>
       <p role="status" class="trouble">${asking.trouble}</p>
       <${Leave} room=${room} />
     </section>`;

@@ -4,6 +4,7 @@
 import { Component, html } from "../html.js";
 import { Lobby, Outside } from "./lobby.js";
 import { Deciding, Drawing, Line } from "./line.js";
+import { NoWayBack, Onward, WayBack } from "./onward.js";
 import { Orders } from "./orders.js";
 import { Standing } from "./panel.js";
 import { Payments } from "./payments.js";
@@ -11,7 +12,7 @@ import { Missed, Turn } from "./turn.js";
 import { WaitingList } from "./waiting.js";
 
 const VIEWS = {
-  draft: Standing, lobby: Lobby, drawing: Drawing, deciding: Deciding, line: Line, turn: Turn,
+  draft: Standing, lobby: Lobby, drawing: Drawing, deciding: Deciding, line: Line, turn: Turn, inside: Onward,
   missed: Missed, time_over: Missed, outside: Outside, over: Standing,
 };
 
@@ -26,8 +27,10 @@ export class WaitingRoom extends Component {
     return html`<main class="room" id="panel" tabindex="-1" aria-busy=${!View} data-topic=${View ? topic : ""}>
       ${View ? html`
         <${Message} room=${room} />
+        <${NoWayBack} room=${room} />
         <${Told} notice=${state.notice} />
         <${View} key=${topic} sale=${sale} topic=${topic === "over" ? "closed" : topic} />
+        <${WayBack} room=${room} topic=${topic} />
         <${Payments} sale=${sale} /><${Orders} sale=${sale} /><${WaitingList} sale=${sale} />`
       : html`<${ToCome} />`}
     </main>`;
