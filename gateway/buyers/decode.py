@@ -197,14 +197,22 @@ Body = TypeVar("Body", bound=Struct)
 
 
 def frame_from_json(text: str) -> ClientFrame:
-    """A client's frame; raises `TooLarge` (frame_too_large) or `BadRequest` (bad_frame)."""
+    """A client's frame; raises `TooLarge` (frame_too_large) or `BadRequest` (bad_frame, email_not_valid)."""
     if len(text) > REQUEST_BYTES_MAX or (not text.isascii() and len(text.encode()) > REQUEST_BYTES_MAX):
         raise TooLarge("frame_too_large", f"A frame has at most {REQUEST_BYTES_MAX} bytes.")
     try:
         frame: ClientFrame = _decode_frame(text)
         return frame
     except (msgspec.DecodeError, RecursionError) as error:
-        raise BadRequest("bad_frame", str(error)) from None
+        raise _refusal("bad_frame", error) from None
+
+
+def _refusal(code: str, error: Exception) -> BadRequest:
+    """An address for mails is typed by people, and refused in words for them."""
+    if str(error).endswith("`$.email`"):
+        story = "Nobody can be written to at this address. Write one like ann@example.org, or leave it out."
+        return BadRequest("email_not_valid", story)
+    return BadRequest(code, str(error))
 
 
 def id_in(text: str) -> str | None:
@@ -233,13 +241,13 @@ def request_from_json(body: bytes) -> Want:
 
 
 def body_from_json(body: bytes, kind: type[Body]) -> Body:
-    """The body of a call; raises `TooLarge` (body_too_large) or `BadRequest` (bad_body)."""
+    """The body of a call; raises `TooLarge` (body_too_large) or `BadRequest` (bad_body, email_not_valid)."""
     if len(body) > REQUEST_BYTES_MAX:
         raise TooLarge("body_too_large", f"A request has at most {REQUEST_BYTES_MAX} bytes.")
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest("bad_body", str(error)) from None
+        raise _refusal("bad_body", error) from None
 
 
 def named(release: Release | ReleaseBody) -> tuple[tuple[str, ...], dict[str, int]] | None:

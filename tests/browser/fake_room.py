@@ -62,6 +62,7 @@ class FakeRoom:
         self.version = 1
         self.places: dict[str, Frame] = {}
         self.wishes: dict[str, Frame] = {}
+        self.emails: dict[str, str] = {}
         self.message_at = 0
         opens_in = self.opens_in_seconds
         self.opens_at = None if opens_in is None else self.now() + int(opens_in * 1000)
@@ -177,6 +178,8 @@ class FakeRoom:
             nothing = {"type": "wish", "want": None, "filed_at": None}
             await buyer.socket.send_json(self.wishes.get(buyer.name, nothing))
             return
+        if "email" in frame:
+            self.emails[buyer.name] = frame["email"]
         {"join": self.join, "begin": self.begin, "leave_line": self.leave}[frame["type"]](buyer.name)
         await self._tell_place(buyer.name)
 

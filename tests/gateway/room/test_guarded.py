@@ -164,7 +164,13 @@ async def test_an_address_for_mail_goes_with_the_join_and_nobody_else_sees_it(en
         assert place.status == 200
         assert b"example.org" not in place.body
         wrong = await join(served, "bob", {"email": "a@b, c@d"})
-        assert wrong.status == 400
+        assert (wrong.status, wrong.json()["code"]) == (400, "email_not_valid")
+        assert "ann@example.org" in wrong.json()["detail"], "a buyer reads it, and no pattern"
+        async with served.socket("carl") as carl:
+            await carl.send({"type": "join", "email": "carl@under_score"})
+            assert (await carl.receive("error", but=("room",)))["code"] == "email_not_valid"
+            await carl.send({"type": "join", "email": 7, "code": "x"})
+            assert (await carl.receive("error", but=("room",)))["code"] == "email_not_valid"
         with psycopg.connect(engine_urls.database_url) as conn:
             assert conn.execute("SELECT buyer, email FROM place").fetchall() == [("ann", "ann@example.org")]
 

@@ -210,9 +210,14 @@ export class Room {
 
   // --- what is asked ---
 
-  /** @param {string} [code] of a presale or an invitation */
-  join(code = "") {
-    this.asking.ask("join", { type: "join", ...(code && { code }) });
+  /** @param {string} [code] of a presale or an invitation @param {string} [email] where to write when it is their turn */
+  join(code = "", email = "") {
+    this.asking.ask("join", { type: "join", ...(code && { code }), ...(email && { email }) });
+  }
+
+  /** Who has a place names an address, or another one. @param {string} email */
+  mail(email) {
+    this.asking.ask("mail", { type: "join", email });
   }
 
   begin() {

@@ -1,4 +1,4 @@
-// What this buyer asked of the waiting room: joining, beginning, leaving, filing a wish; one at a time, and asked
+// What this buyer asked of the waiting room: joining, naming an address, beginning, leaving, filing a wish; one at a time, and asked
 // until it is answered. Each may be said again, as the server does it once. Joining a busy room costs a proof of
 // work, which this page finds when it is told so.
 
@@ -10,7 +10,7 @@ const PROOFS = new Set(["proof_required", "proof_expired", "proof_used"]);
 /** So often one join proves; then the buyer decides whether to go on. */
 const PROOFS_MAX = 3;
 
-/** @typedef {"join" | "begin" | "leave" | "wish"} Kind */
+/** @typedef {"join" | "mail" | "begin" | "leave" | "wish"} Kind */
 
 export class RoomAsking {
   /** @param {import("./room.js").Room} room */
@@ -21,6 +21,10 @@ export class RoomAsking {
     this.now = null;
     /** What was refused, as a sentence. */
     this.trouble = "";
+    /** The same of an address for mails. */
+    this.mail_trouble = "";
+    /** So many addresses were taken. */
+    this.mailed = 0;
   }
 
   /** @param {Kind} kind */
@@ -31,7 +35,7 @@ export class RoomAsking {
   /** @param {Kind} kind @param {object} frame */
   ask(kind, frame) {
     if (this.now) return;
-    this.trouble = "";
+    Object.assign(this, { trouble: "", mail_trouble: "" });
     this.now = { kind, frame, again_ms: 0, busy: false, proving: false, proofs: 0 };
     if (kind === "join" && this.room.status.proof) this.#prove();
     else this.say();
@@ -55,8 +59,11 @@ export class RoomAsking {
   /** A place answers what it shows. @param {import("./roomline.js").Place | null} place */
   answeredBy(place) {
     const live = place?.state === "waiting" || place?.state === "admitted";
-    const done = { join: live, begin: place?.state !== "admitted" || place.begun_at !== null, leave: !live, wish: false };
-    if (this.now && done[this.now.kind]) this.now = null;
+    const done = { join: live, mail: live, begin: place?.state !== "admitted" || place.begun_at !== null, leave: !live, wish: false };
+    if (!this.now || !done[this.now.kind]) return;
+    if (this.now.frame.email) this.mailed += 1;
+    if (this.is("mail")) this.sale.say(this.room.words("mail.told"));
+    this.now = null;
   }
 
   /** What is filed now, or that nothing is. @param {any} want */
@@ -70,18 +77,20 @@ export class RoomAsking {
     if (!now || id !== undefined || hold !== undefined) return false;
     if (retry_after) Object.assign(now, { busy: true, again_ms: Date.now() + retry_after * 1000 * (1 + Math.random()) });
     else if (PROOFS.has(code) && now.proofs < PROOFS_MAX) this.#prove();
-    else this.#refuse(message);
+    else this.#refuse(message, code);
     this.sale.set({});
     return true;
   }
 
-  #refuse(message) {
+  #refuse(message, code = "") {
     const { words } = this.room;
     const { kind } = this.now;
     this.now = null;
-    this.trouble = words("join.failed", { message });
-    this.sale.say(this.trouble);
-    if (kind !== "join" && kind !== "wish") this.room.look(); // it is not as this page thinks
+    const mail = kind === "mail" || code === "email_not_valid"; // it is said at its field
+    const trouble = words("join.failed", { message });
+    this[mail ? "mail_trouble" : "trouble"] = trouble;
+    if (!mail) this.sale.say(trouble);
+    if (kind !== "join" && kind !== "mail" && kind !== "wish") this.room.look(); // it is not as this page thinks
   }
 
   async #prove() {

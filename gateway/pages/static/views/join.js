@@ -1,24 +1,37 @@
-// Joining: one button, and the way to a lane of its own for who has a code.
+// Joining: one button, an address for the mail that says it is one's turn, and the way to a lane of its own for
+// who has a code.
 
-import { Component, html } from "../html.js";
+import { Component, createRef, html } from "../html.js";
+import { MailField, wrongWith } from "./mail.js";
 
 /** @extends {Component<{sale: import("../core/sale.js").Sale, code: string}>} */
 export class Join extends Component {
-  state = { open: false, code: "" };
+  state = { open: false, code: "", email: "", wrong: "" };
+  mail = createRef();
 
-  render({ sale, code: label }, { open, code }) {
+  join(submit) {
+    submit.preventDefault();
+    const { room } = this.props.sale;
+    const { code } = this.state;
+    const email = this.state.email.trim();
+    const wrong = wrongWith(room.words, email);
+    this.setState({ wrong });
+    if (wrong) this.mail.current.focus();
+    else room.join(code.trim(), email);
+  }
+
+  render({ sale, code: label }, { open, code, email, wrong }) {
     const { room } = sale;
     const { words, asking, status } = room;
     const joining = asking.is("join");
-    const join = (submit) => {
-      submit.preventDefault();
-      room.join(code.trim());
-    };
-    return html`<form class="join" onSubmit=${join}>
+    return html`<form class="join" noValidate onSubmit=${(submit) => this.join(submit)}>
       ${open && html`<div class="where"><label for="room-code">${words("join.code_label")}</label>
         <input id="room-code" value=${code} autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="128"
           onInput=${(change) => this.setState({ code: change.target.value })} />
         <small>${words("join.code_help")}</small></div>`}
+      <${MailField} words=${words} email=${email} hint=${words("mail.help")} field=${this.mail}
+        trouble=${wrong || (joining ? "" : asking.mail_trouble)}
+        set=${(typed) => this.setState({ email: typed, wrong: wrong && wrongWith(words, typed.trim()) })} />
       <div class="thumb ready"><button type="submit" class="button main" aria-disabled=${joining}>
         ${joining ? words(asking.now.proving ? "join.proving" : "join.asking") : words(label)}</button></div>
       <p role="status" class="trouble">${joining && asking.now.busy ? words("join.busy") : asking.trouble}</p>

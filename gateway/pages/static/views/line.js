@@ -3,6 +3,7 @@
 import { progressOf } from "../core/roomline.js";
 import { html } from "../html.js";
 import { Commitment } from "./commitment.js";
+import { MailMe } from "./mail.js";
 import { Leave, ResumeLink, TellMe } from "./place.js";
 
 /** @typedef {import("../core/sale.js").Sale} Sale */
@@ -50,7 +51,7 @@ export function Line({ sale }) {
       <p class="quiet-text">${words(sale.demo ? "line.keep_tab" : "line.keep")}</p>
     </section>
     <section class="card quieter" aria-label=${words("resume")}>
-      <${TellMe} room=${room} /><${ResumeLink} sale=${sale} /><${Leave} room=${room} />
+      <${TellMe} room=${room} /><${MailMe} room=${room} /><${ResumeLink} sale=${sale} /><${Leave} room=${room} />
     </section>
     ${status.policy === "draw" && html`<${Commitment} sale=${sale} />`}`;
 }

@@ -9,6 +9,7 @@ import { triesInWords } from "../core/tellings.js";
 import { Component, html } from "../html.js";
 import { Commitment } from "./commitment.js";
 import { Join } from "./join.js";
+import { MailMe } from "./mail.js";
 import { Leave, ResumeLink, TellMe } from "./place.js";
 import { Ticks } from "./ticks.js";
 import { BestWish } from "./wish.js";
@@ -33,7 +34,7 @@ export function Lobby({ sale }) {
     ${joined && status.ballot === "filing" && html`<${Wish} sale=${sale} />`}
     ${status.policy === "draw" && html`<${Commitment} sale=${sale} />`}
     ${joined && html`<section class="card quieter" aria-label=${words("line.title")}>
-      <${TellMe} room=${room} /><${ResumeLink} sale=${sale} /><${Leave} room=${room} /></section>`}`;
+      <${TellMe} room=${room} /><${MailMe} room=${room} /><${ResumeLink} sale=${sale} /><${Leave} room=${room} /></section>`}`;
 }
 
 /** A line that is there already, for whoever has no place in it. @param {{sale: Sale}} props */

@@ -1,5 +1,6 @@
 // In a hold that is bought with money: how its payment stands, where the tickets go, and the one button.
 
+import { isAddress } from "../core/mailaddress.js";
 import { price } from "../core/money.js";
 import { Component, createRef, html } from "../html.js";
 
@@ -82,9 +83,6 @@ export class PayButton extends Component {
     return `Try again · ${cost}`;
   }
 }
-
-/** Empty, or what mail can be sent to as far as a page can tell. */
-const isAddress = (text) => text === "" || /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text);
 
 function Where({ hold, email, wrong, set }) {
   const id = `where-${hold.id}`;
