@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the secrets compose.yaml reads, once; existing ones are kept. Needs openssl.
-# What another gives (Stripe's keys) is an empty file until you put it there; empty is as if it were not set.
+# What another gives (Stripe's keys, a human check's secret) is an empty file until you put it there; empty is as if it were not set.
 # The folder is closed to others; the files inside are readable, because containers run as other users.
 set -eu
 cd "$(dirname "$0")"
@@ -21,5 +21,6 @@ make operator_key "$(openssl rand -hex 32)"
 make ticket_key "$(openssl rand -hex 32)"
 make room_key "$(openssl rand -hex 32)"
 make simulated_secret "whsec_$(openssl rand -base64 32)"
+put_here human_check_secret "put the human check's secret into it if joining takes one"
 put_here stripe_key "put Stripe's restricted key into it if you are paid by Stripe"
 put_here stripe_webhook_secret "and the signing secret of its webhook endpoint"

@@ -1,11 +1,12 @@
 """The pages: one per event, its draw, a list of events, an order's tickets, figures for operators, and the
 files they need; where buyers pay by Stripe, also the page that carries Stripe's form.
 
-Promises: nothing inline runs and nothing comes from another host (the content security policy says so to the
-browser), but Stripe on the page where it is paid, which is there only with Stripe; what a page needs to know
-is JSON in a data block. Files are read once and served from memory under a path that carries their
-fingerprint, so browsers keep them for good and a new release is seen at once. Nothing here reads a seat: the
-page talks to `/v1` as anyone may.
+Promises: nothing inline runs and nothing comes from another host (the content security policy says so to
+the browser), but Stripe on the page where it is paid, which is there only with Stripe, and the provider of a
+human check on pages of events with a waiting room, where one is set; what a page needs to know is JSON in a
+data block. Files are read once and served from memory under a path that carries their fingerprint, so that
+browsers keep them for good and a new release is seen at once. Nothing here reads a seat: the page talks to
+`/v1` as anyone may.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from gateway.pages import demo, drawn, line
 from gateway.pages.files import FILES, MEDIA_TYPES, STATIC, VERSION
-from gateway.room import shops
+from gateway.room import shops, widget
 from gateway.room.draws import draws_of, shown
 from gateway.settings import Settings
 from store.errors import NotFound, Unavailable
@@ -122,9 +123,17 @@ async def event_page(
     except Unavailable:
         log.warning("the page of %s is given without knowing whether it exists: an engine is away", event)
     goes = _goes_back(runtime.settings, back) if room and back else None
-    page = _page(_event_page, request, event, event=event, room=room, back=goes)
+    human = _human_check(runtime.settings) if room else None
+    page = _page(_event_page, request, event, event=event, room=room, back=goes, human=human)
     page.status_code = status
+    if human:
+        page.headers["Content-Security-Policy"] = widget.policy(human["script"])
     return page
+
+
+def _human_check(settings: Settings) -> dict[str, str] | None:
+    script = settings.room.human_check_script
+    return {"script": script, "site_key": settings.room.human_check_site_key} if script else None
 
 
 def _goes_back(settings: Settings, address: str) -> dict[str, str | bool]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gateway.environment import SettingNotValid, address, origins, whole
 from gateway.room.keys import RoomKeys, RoomKeysNotValid
+from gateway.room.widget import is_script
 
 TRIES_MAX = 1_000_000
 PER_MINUTE_MAX = 1_000_000
@@ -38,6 +39,10 @@ class RoomSettings:
     human_check_secret: str = field(default="", repr=False)
     human_check_fails_open: bool = False
     """Whether joins go on while that cannot be asked."""
+    human_check_script: str = ""
+    """The provider's script that shows the check on buyers' pages; empty: they show none."""
+    human_check_site_key: str = ""
+    """What the provider knows this site by; everybody may see it."""
 
     def __post_init__(self) -> None:
         if self.key:
@@ -47,6 +52,20 @@ class RoomSettings:
                 raise SettingNotValid(f"ONSALE_ROOM_KEY: {error}") from None
         if self.human_check_url and not self.human_check_secret:
             raise SettingNotValid("ONSALE_HUMAN_CHECK_URL is set: set ONSALE_HUMAN_CHECK_SECRET as well.")
+        self._check_widget()
+
+    def _check_widget(self) -> None:
+        script, key = self.human_check_script, self.human_check_site_key
+        if bool(script) != bool(key) or (script and not self.human_check_url):
+            raise SettingNotValid(
+                "ONSALE_HUMAN_CHECK_SCRIPT and ONSALE_HUMAN_CHECK_SITE_KEY go together, and with "
+                "ONSALE_HUMAN_CHECK_URL: set all three, or only the last."
+            )
+        if script and not is_script(script):
+            raise SettingNotValid(
+                f"ONSALE_HUMAN_CHECK_SCRIPT is {script!r}; write the address of the provider's script, like "
+                "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit"
+            )
 
     @classmethod
     def from_env(cls, source: Mapping[str, str]) -> RoomSettings:
@@ -70,4 +89,6 @@ class RoomSettings:
             human_check_url=address(source, "ONSALE_HUMAN_CHECK_URL"),
             human_check_secret=source.get("ONSALE_HUMAN_CHECK_SECRET", ""),
             human_check_fails_open=closed == "open",
+            human_check_script=source.get("ONSALE_HUMAN_CHECK_SCRIPT", "").strip(),
+            human_check_site_key=source.get("ONSALE_HUMAN_CHECK_SITE_KEY", "").strip(),
         )

@@ -54,6 +54,9 @@ class FakeRoom:
     key: str = ""
     """Not empty, and with `shops`: buyers of these go back there, with a token."""
     shops: tuple[str, ...] = ()
+    human_check_script: str = ""
+    """Not empty: who joins brings an answer of the check, which `human_check_site_key` names."""
+    human_check_site_key: str = ""
 
     frames = ("join", "begin", "leave_line", "wish")
 

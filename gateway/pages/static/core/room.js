@@ -2,6 +2,7 @@
 // was told is kept until the server says otherwise, and times are differences to the moment of the server's
 // documents: no clock of this computer is believed.
 
+import { Human } from "./human.js";
 import { wear } from "./look.js";
 import { Returning } from "./returning.js";
 import { aheadOf, milestoneOf, standsOf, turnOf, waitOf } from "./roomline.js";
@@ -25,9 +26,9 @@ const BALLOT = "ballot";
 export class Room {
   /**
    * @param {import("./sale.js").Sale} sale @param {boolean} there whether the event has a waiting room
-   * @param {{address?: string, refused?: boolean} | null} [back] to the shop that sent the buyer here
+   * @param {{back?: any, human?: any}} told the way back to the shop that sent the buyer here, and the human check
    */
-  constructor(sale, there, back) {
+  constructor(sale, there, { back, human }) {
     this.sale = sale;
     this.there = there;
     /** @type {Status | null} */
@@ -42,6 +43,7 @@ export class Room {
     this.wish_asked = false;
     this.asking = new RoomAsking(this);
     this.returning = new Returning(this, back);
+    this.human = new Human(this, human);
     this.told_wait = null;
     this.turn = "";
     this.offset_ms = -Infinity;
@@ -212,7 +214,8 @@ export class Room {
 
   /** @param {string} [code] of a presale or an invitation @param {string} [email] where to write when it is their turn */
   join(code = "", email = "") {
-    this.asking.ask("join", { type: "join", ...(code && { code }), ...(email && { email }) });
+    const human = this.human.take();
+    this.asking.ask("join", { type: "join", ...(code && { code }), ...(email && { email }), ...(human && { human }) });
   }
 
   /** Who has a place names an address, or another one. @param {string} email */

@@ -86,6 +86,7 @@ export class RoomAsking {
     const { words } = this.room;
     const { kind } = this.now;
     this.now = null;
+    if (kind === "join") this.room.human.again();
     const mail = kind === "mail" || code === "email_not_valid"; // it is said at its field
     const trouble = words("join.failed", { message });
     this[mail ? "mail_trouble" : "trouble"] = trouble;

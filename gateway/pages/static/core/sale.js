@@ -20,8 +20,8 @@ import { Waiting } from "./waiting.js";
 import * as words from "./words.js";
 
 export class Sale {
-  /** @param {{event: string, demo: boolean, room: boolean, back: any}} boot @param {import("./memory.js").Memory} memory */
-  constructor({ event, demo, room, back }, memory) {
+  /** @param {{event: string, demo: boolean, room: boolean, back?: any, human?: any}} boot @param {import("./memory.js").Memory} memory */
+  constructor({ event, demo, room, ...told }, memory) {
     this.slug = event;
     this.demo = demo;
     this.memory = memory;
@@ -32,7 +32,7 @@ export class Sale {
     this.waiting = new Waiting(this);
     this.paying = new Paying(this);
     this.figures = new SoldFigures(this);
-    this.room = new Room(this, room, back);
+    this.room = new Room(this, room, told);
     this.listeners = new Set();
     this.early = [];
     this.batch_no = -1;

@@ -2,6 +2,7 @@
 // who has a code.
 
 import { Component, createRef, html } from "../html.js";
+import { HumanCheck } from "./humancheck.js";
 import { MailField, wrongWith } from "./mail.js";
 
 /** @extends {Component<{sale: import("../core/sale.js").Sale, code: string}>} */
@@ -12,12 +13,13 @@ export class Join extends Component {
   join(submit) {
     submit.preventDefault();
     const { room } = this.props.sale;
+    const { asking, human } = room;
     const { code } = this.state;
     const email = this.state.email.trim();
     const wrong = wrongWith(room.words, email);
     this.setState({ wrong });
     if (wrong) this.mail.current.focus();
-    else room.join(code.trim(), email);
+    else if (!asking.is("join") && !human.misses()) room.join(code.trim(), email);
   }
 
   render({ sale, code: label }, { open, code, email, wrong }) {
@@ -32,6 +34,7 @@ export class Join extends Component {
       <${MailField} words=${words} email=${email} hint=${words("mail.help")} field=${this.mail}
         trouble=${wrong || (joining ? "" : asking.mail_trouble)}
         set=${(typed) => this.setState({ email: typed, wrong: wrong && wrongWith(words, typed.trim()) })} />
+      ${room.human.on && html`<${HumanCheck} room=${room} />`}
       <div class="thumb ready"><button type="submit" class="button main" aria-disabled=${joining}>
         ${joining ? words(asking.now.proving ? "join.proving" : "join.asking") : words(label)}</button></div>
       <p role="status" class="trouble">${joining && asking.now.busy ? words("join.busy") : asking.trouble}</p>
