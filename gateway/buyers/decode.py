@@ -208,7 +208,7 @@ def frame_from_json(text: str) -> ClientFrame:
 
 
 def _refusal(code: str, error: Exception) -> BadRequest:
-    """An address for mails is typed by people, and refused in words for them."""
+    """Of a frame or a join. The address a join names is typed by people, and refused in words for them."""
     if str(error).endswith("`$.email`"):
         story = "Nobody can be written to at this address. Write one like ann@example.org, or leave it out."
         return BadRequest("email_not_valid", story)
@@ -247,7 +247,9 @@ def body_from_json(body: bytes, kind: type[Body]) -> Body:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _refusal("bad_body", error) from None
+        if kind is JoinBody:
+            raise _refusal("bad_body", error) from None
+        raise BadRequest("bad_body", str(error)) from None
 
 
 def named(release: Release | ReleaseBody) -> tuple[tuple[str, ...], dict[str, int]] | None:
