@@ -134,6 +134,12 @@ class Begin(Frame, frozen=True, tag="begin"):
     """Who was called begins."""
 
 
+class MoreTime(Frame, frozen=True, tag="more_time"):
+    """More time to begin, or to shop who has begun; `end` (ms): when it ends as its buyer knows it."""
+
+    end: EndsAt
+
+
 class LeaveLine(Frame, frozen=True, tag="leave_line"):
     """Give the place up."""
 
@@ -151,6 +157,12 @@ class JoinBody(Struct, frozen=True, forbid_unknown_fields=True):
     proof: Proof | UnsetType = UNSET
     human: Human | UnsetType = UNSET
     email: Email | UnsetType = UNSET
+
+
+class MoreTimeBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """As `more_time`."""
+
+    end: EndsAt
 
 
 class ResumeBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -184,15 +196,14 @@ class _Named(Struct):
     id: RequestId
 
 
-_decode_frame: Any = msgspec.json.Decoder(
-    Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave | Join | Begin | LeaveLine | Wish
-).decode
+RoomFrame = Begin | MoreTime | LeaveLine | Wish
+"""What is done with a place; joining has its own way."""
+ClientFrame = Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave | Join | RoomFrame
+
+_decode_frame: Any = msgspec.json.Decoder(ClientFrame).decode
 _decode_want = msgspec.json.Decoder(Want).decode
 _decode_named = msgspec.json.Decoder(_Named).decode
 
-ClientFrame = (
-    Hello | Request | Resume | Release | Confirm | Extend | Waiting | Leave | Join | Begin | LeaveLine | Wish
-)
 Body = TypeVar("Body", bound=Struct)
 
 
@@ -301,7 +312,7 @@ def body_schemas() -> dict[str, dict[str, Any]]:
     """JSON Schemas of bodies that msgspec decodes, by name; say all that is checked of them."""
     schemas = {
         kind.__name__: msgspec.json.schema(kind)["$defs"][kind.__name__]
-        for kind in (ReleaseBody, ExtendBody, JoinBody, ResumeBody)
+        for kind in (ReleaseBody, ExtendBody, JoinBody, MoreTimeBody, ResumeBody)
     }
     release = schemas["ReleaseBody"]
     release["properties"]["seats"]["uniqueItems"] = True

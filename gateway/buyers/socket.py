@@ -21,9 +21,11 @@ from gateway.buyers.decode import (
     Join,
     Leave,
     LeaveLine,
+    MoreTime,
     Release,
     Request,
     Resume,
+    RoomFrame,
     Waiting,
     Wish,
     frame_from_json,
@@ -53,7 +55,7 @@ TOO_MANY_UNDECIDED = 4429
 TRY_LATER = 1013
 OVER_BOUND_MAX = 100
 """Requests over the buyer's bound, one after the other, before the socket is closed."""
-OWNING = (Release, Confirm, Extend, Leave, Begin, LeaveLine, Wish)
+OWNING = (Release, Confirm, Extend, Leave, Begin, MoreTime, LeaveLine, Wish)
 """Frames that wait for Postgres, and this socket's next ones behind them."""
 LOOKED_UP_MAX = 200
 """Keys of one socket that the ledger is asked for at a time: all sockets share its look-ups."""
@@ -361,7 +363,7 @@ class BuyerSocket:
             if isinstance(frame, Leave):
                 await owning.leave(self._runtime, self._event, frame.id, buyer, client)
                 client.write(owning.left_frame(frame.id))
-            elif isinstance(frame, (Begin, LeaveLine, Wish)):
+            elif isinstance(frame, RoomFrame):
                 await acting.act(self._event, self._runtime.pool, buyer, frame, client)
             else:
                 changed = await owning.change(self._runtime, self._event, frame, buyer, client)
@@ -369,7 +371,7 @@ class BuyerSocket:
         except OnsaleError as error:
             if isinstance(frame, Leave):
                 client.write(error_frame(error, frame.id))
-            elif isinstance(frame, (Begin, LeaveLine, Wish)):
+            elif isinstance(frame, RoomFrame):
                 client.write(error_frame(error))
             else:
                 client.write(owning.hold_error_frame(error, frame.hold))

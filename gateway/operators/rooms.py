@@ -49,6 +49,8 @@ _Pace = Annotated[int, _bounded("pace")]
 _Shopping = Annotated[int, _bounded("shopping_max")]
 _BeginSeconds = Annotated[int, _bounded("begin_seconds")]
 _ShoppingSeconds = Annotated[int, _bounded("shopping_seconds")]
+_MoreBegin = Annotated[int, _bounded("more_begin_max")]
+_MoreShopping = Annotated[int, _bounded("more_shopping_max")]
 _ProofAbove = Annotated[int, _bounded("proof_above_per_minute")]
 _Text = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": MESSAGE_LENGTH_MAX})]
 _Label = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": codes.LABEL_LENGTH_MAX})]
@@ -66,6 +68,8 @@ class _Terms(Struct, frozen=True, kw_only=True):
     shopping_max: _Shopping | UnsetType | None = UNSET
     begin_seconds: _BeginSeconds | UnsetType = UNSET
     shopping_seconds: _ShoppingSeconds | UnsetType = UNSET
+    more_begin_max: _MoreBegin | UnsetType = UNSET
+    more_shopping_max: _MoreShopping | UnsetType = UNSET
     proof: Proof | UnsetType = UNSET
     proof_above_per_minute: _ProofAbove | UnsetType = UNSET
 

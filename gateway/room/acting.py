@@ -1,4 +1,5 @@
-"""What a buyer does in the waiting room: join, begin, leave, wish. The same for the socket and for HTTP."""
+"""What a buyer does in the waiting room: join, begin, take more time, leave, wish. The same for the socket
+and for HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from gateway.addresses import Address
-from gateway.buyers.decode import Begin, Join, JoinBody, LeaveLine, Wish, check
+from gateway.buyers.decode import Begin, Join, JoinBody, LeaveLine, MoreTime, RoomFrame, Wish, check
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.events import EventRuntime
 from gateway.problems import error_frame
@@ -147,9 +148,7 @@ def join(runtime: Runtime, event: EventRuntime, asker: Asker, frame: Join, clien
     ask_to_join(runtime, event, asker, frame, then)
 
 
-async def act(
-    event: EventRuntime, pool: Pool, buyer: str, frame: Begin | LeaveLine | Wish, client: Client
-) -> None:
+async def act(event: EventRuntime, pool: Pool, buyer: str, frame: RoomFrame, client: Client) -> None:
     """Answered by a `place` or `wish` frame; raises what is refused, and `Unavailable`."""
     if isinstance(frame, Wish):
         told = await wish(event, pool, buyer, frame)
@@ -158,7 +157,13 @@ async def act(
     room = room_of(event)
     before = room.places.get(buyer)
     was = None if before is None else before.place
-    place = await (begin if isinstance(frame, Begin) else leave)(event, pool, buyer)
+    match frame:
+        case Begin():
+            place = await begin(event, pool, buyer)
+        case MoreTime():
+            place = await more_time(event, pool, buyer, frame.end)
+        case LeaveLine():
+            place = await leave(event, pool, buyer)
     if place == was:  # of another one all sockets are told
         client.write(room.place_frame(place))
 
@@ -169,6 +174,20 @@ async def begin(event: EventRuntime, pool: Pool, buyer: str) -> Place:
     room = room_of(event)
     place = await _changed(room, pool, buyer, entering.begin)
     if place.state is not PlaceState.ADMITTED or place.begun_at is None:
+        raise not_admitted(place, room.told)
+    return place
+
+
+async def more_time(event: EventRuntime, pool: Pool, buyer: str, end_ms: int) -> Place:
+    """The place of who is admitted, with more time if it ends at `end_ms`; else as it is. Raises `Forbidden`
+    (not_admitted), `NotFound` (no_place) and `Conflicted` (no_more_time)."""
+    room = room_of(event)
+
+    async def change(connection: Conn, event_id: int, buyer: str) -> Place | None:
+        return await entering.more_time(connection, event_id, buyer, end_ms)
+
+    place = await _changed(room, pool, buyer, change)
+    if place.state is not PlaceState.ADMITTED:
         raise not_admitted(place, room.told)
     return place
 

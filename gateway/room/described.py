@@ -29,6 +29,9 @@ CALLS: dict[tuple[str, str], Call] = {
     ),
     ("get", f"{_ROOM}/place"): Call({200: ("The place.", ShownPlace)}, _MINE, "buyer"),
     ("post", f"{_ROOM}/begin"): Call({200: ("The place, begun.", ShownPlace)}, (*_MINE, 403), "buyer"),
+    ("post", f"{_ROOM}/more-time"): Call(
+        {200: ("The place, with more time; or as it is.", ShownPlace)}, (*_MINE, 403, 409, 413), "buyer"
+    ),
     ("post", f"{_ROOM}/leave"): Call({200: ("The place that was given up.", ShownPlace)}, _MINE, "buyer"),
     ("get", f"{_ROOM}/wish"): Call({200: ("What is filed.", Wished)}, _MINE, "buyer"),
     ("put", f"{_ROOM}/wish"): Call({200: ("What is filed now.", Wished)}, (*_MINE, 409, 413), "buyer"),

@@ -13,7 +13,17 @@ import msgspec
 from msgspec import Struct
 
 from store.room.watching import RoomNow
-from store.room.words import Admission, BallotState, Lane, Place, PlaceState, RoomPolicy, ballot_state
+from store.room.words import (
+    MORE_SHOPPING_PART,
+    Admission,
+    BallotState,
+    Lane,
+    Place,
+    PlaceState,
+    RoomPolicy,
+    RoomTerms,
+    ballot_state,
+)
 from store.words import EventState, Micros
 
 NEAR_MINUTES: Final = 2.0
@@ -84,6 +94,10 @@ class ShownPlace(Struct, frozen=True):
     begin_by: int | None
     begun_at: int | None
     until: int | None
+    more_left: int
+    """So often its buyer may still ask for more time, to begin or to shop; 0 for who is not admitted."""
+    more_seconds: int
+    """And is given so much."""
     token: str | None
     """Takes the place to another device, see docs/protocol.md."""
 
@@ -200,7 +214,11 @@ def far_seconds(minutes: float) -> float:
     return min(FAR_SECONDS_MAX, max(SLOW_SECONDS, minutes * SECONDS_PER_MINUTE_AWAY))
 
 
-def shown(place: Place, token: str | None) -> ShownPlace:
+def shown(place: Place, terms: RoomTerms, token: str | None) -> ShownPlace:
+    most, seconds = terms.more_begin_max, terms.begin_seconds
+    if place.begun_at is not None:
+        most, seconds = terms.more_shopping_max, terms.shopping_seconds // MORE_SHOPPING_PART
+    left = max(0, most - place.more) if place.state is PlaceState.ADMITTED else 0
     return ShownPlace(
         str(place.id),
         place.lane,
@@ -211,6 +229,8 @@ def shown(place: Place, token: str | None) -> ShownPlace:
         _ms(place.begin_by),
         _ms(place.begun_at),
         _ms(place.until),
+        left,
+        seconds if left else 0,
         token,
     )
 

@@ -12,7 +12,14 @@ from fastapi import APIRouter, Header, Query, Request
 from msgspec import Struct
 from starlette.responses import Response
 
-from gateway.buyers.decode import TOKEN_LENGTH_MAX, ResumeBody, Wish, body_from_json, request_from_json
+from gateway.buyers.decode import (
+    TOKEN_LENGTH_MAX,
+    MoreTimeBody,
+    ResumeBody,
+    Wish,
+    body_from_json,
+    request_from_json,
+)
 from gateway.buyers.posting import authenticate
 from gateway.events import EventRuntime
 from gateway.problems import Unauthorized
@@ -92,6 +99,15 @@ async def begin(request: Request, event: Slug, authorization: Authorization = ""
     """Who was called begins to choose; asking for seats does it too."""
     gateway, runtime, buyer = await _asked(request, event, authorization)
     return _place(room_of(runtime), await acting.begin(runtime, gateway.pool, buyer))
+
+
+@router.post("/more-time", openapi_extra=_takes({"$ref": "#/components/schemas/MoreTimeBody"}))
+async def more_time(request: Request, event: Slug, authorization: Authorization = "") -> Response:
+    """More time to begin, or to shop who has begun, where it ends at `end`; else the place as it is: a
+    repeated call gives nothing twice."""
+    gateway, runtime, buyer = await _asked(request, event, authorization)
+    body = body_from_json(await request.body(), MoreTimeBody)
+    return _place(room_of(runtime), await acting.more_time(runtime, gateway.pool, buyer, body.end))
 
 
 @router.post("/leave")

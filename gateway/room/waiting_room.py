@@ -223,7 +223,9 @@ class WaitingRoom:
 
     def place_body(self, place: Place) -> bytes:
         """A place as its buyer may see it."""
-        return msgspec.json.encode(document.shown(place, self._tokens.make(self._slug, place)))
+        return msgspec.json.encode(
+            document.shown(place, self.now.room.terms, self._tokens.make(self._slug, place))
+        )
 
     def place_frame(self, place: Place) -> bytes:
         return document.place_frame(self.place_body(place))

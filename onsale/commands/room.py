@@ -57,6 +57,14 @@ BeginOption = Annotated[
 ShoppingSecondsOption = Annotated[
     int | None, typer.Option("--shopping-seconds", help="So long who began may choose. Default: 900.")
 ]
+MoreBeginOption = Annotated[
+    int | None,
+    typer.Option("--more-begin", help="So often who asks gets more time to begin. Default: 3; 0: never."),
+]
+MoreShoppingOption = Annotated[
+    int | None,
+    typer.Option("--more-shopping", help="So often who asks gets half as long again to choose. Default: 3."),
+]
 ProofOption = Annotated[
     Proof | None, typer.Option("--proof", help="When who joins proves that a computer worked for it.")
 ]
@@ -78,6 +86,8 @@ def make(
     shopping_max: ShoppingOption = None,
     begin_seconds: BeginOption = None,
     shopping_seconds: ShoppingSecondsOption = None,
+    more_begin: MoreBeginOption = None,
+    more_shopping: MoreShoppingOption = None,
     proof: ProofOption = None,
     proof_above: ProofAboveOption = None,
     who: WhoOption = None,
@@ -85,8 +95,17 @@ def make(
     as_json: JsonOption = False,
 ) -> None:
     """Give a draft a waiting room; prints the SHA-256 of its draw's seed, to be published."""
-    terms = RoomTerms(
-        **_given(policy, ballot, pace, shopping_max, begin_seconds, shopping_seconds, proof, proof_above)
+    terms = _given(
+        policy=policy,
+        ballot=ballot,
+        pace=pace,
+        shopping_max=shopping_max,
+        begin_seconds=begin_seconds,
+        shopping_seconds=shopping_seconds,
+        more_begin_max=more_begin,
+        more_shopping_max=more_shopping,
+        proof=proof,
+        proof_above_per_minute=proof_above,
     )
     _change(
         slug,
@@ -94,7 +113,7 @@ def make(
         why,
         data_dir,
         as_json,
-        lambda conn, said: operating.make(conn, slug, terms, said),
+        lambda conn, said: operating.make(conn, slug, RoomTerms(**terms), said),
         view.made,
     )
 
@@ -124,6 +143,8 @@ def change(
     no_shopping_max: Annotated[bool, typer.Option("--no-shopping-max", help="Any number at a time.")] = False,
     begin_seconds: BeginOption = None,
     shopping_seconds: ShoppingSecondsOption = None,
+    more_begin: MoreBeginOption = None,
+    more_shopping: MoreShoppingOption = None,
     proof: ProofOption = None,
     proof_above: ProofAboveOption = None,
     edition: EditionOption = None,
@@ -132,7 +153,18 @@ def change(
     as_json: JsonOption = False,
 ) -> None:
     """Other terms from now on; what is left out stays. Policy and ballot only while it is a draft."""
-    terms = _given(policy, ballot, pace, shopping_max, begin_seconds, shopping_seconds, proof, proof_above)
+    terms = _given(
+        policy=policy,
+        ballot=ballot,
+        pace=pace,
+        shopping_max=shopping_max,
+        begin_seconds=begin_seconds,
+        shopping_seconds=shopping_seconds,
+        more_begin_max=more_begin,
+        more_shopping_max=more_shopping,
+        proof=proof,
+        proof_above_per_minute=proof_above,
+    )
     lifted = [name for name, said in (("pace", no_pace), ("shopping_max", no_shopping_max)) if said]
     with told_plainly(as_json):
         if both := [name for name in lifted if name in terms]:
@@ -226,28 +258,9 @@ def dress(
     _change(slug, who, why, data_dir, as_json, work, view.dressed)
 
 
-def _given(
-    policy: RoomPolicy | None,
-    ballot: bool | None,
-    pace: int | None,
-    shopping_max: int | None,
-    begin_seconds: int | None,
-    shopping_seconds: int | None,
-    proof: Proof | None,
-    proof_above: int | None,
-) -> dict[str, Any]:
-    """Terms by name, without what was left out."""
-    named = {
-        "policy": policy,
-        "ballot": ballot,
-        "pace": pace,
-        "shopping_max": shopping_max,
-        "begin_seconds": begin_seconds,
-        "shopping_seconds": shopping_seconds,
-        "proof": proof,
-        "proof_above_per_minute": proof_above,
-    }
-    return {name: value for name, value in named.items() if value is not None}
+def _given(**terms: Any) -> dict[str, Any]:
+    """Without what was left out."""
+    return {name: value for name, value in terms.items() if value is not None}
 
 
 def _look_in(file: Path) -> Look:

@@ -43,8 +43,17 @@ def terms(told: RoomTerms) -> str:
     return (
         f"{POLICY[told.policy]}{ballot}\n"
         f"Admitted are {pace}{inside}; each has {told.begin_seconds:,} s to begin, then "
-        f"{told.shopping_seconds:,} s to choose.\n"
+        f"{told.shopping_seconds:,} s to choose. {_more(told)}\n"
         f"{PROOF[told.proof].format(above=told.proof_above_per_minute)}"
+    )
+
+
+def _more(told: RoomTerms) -> str:
+    if not told.more_begin_max and not told.more_shopping_max:
+        return "Nobody is given more time."
+    return (
+        f"Who asks is given more time, up to {told.more_begin_max} times to begin and "
+        f"{told.more_shopping_max} times to choose."
     )
 
 

@@ -105,11 +105,12 @@ UPDATE room SET version = version + 1, serving = %(serving)s, serving_priority =
 
 # `state || ''`, in statements that find places by key: where statistics know of none who are inside yet, the
 # index of those would answer `state = 'admitted'`, and all who are inside would be read.
-END: Final = """
--- Who began in this moment has begun.
+END: Final = f"""
+-- Who began in this moment has begun, and who was given more time has it.
 UPDATE place SET state = ended.state, ended_at = clock_timestamp(), version = %(version)s + 1
   FROM unnest(%(ids)s::uuid[], %(states)s::text[], %(unbegun)s::bool[]) AS ended (id, state, unbegun)
  WHERE place.id = ended.id AND place.state || '' = 'admitted' AND (begun_at IS NULL) = unbegun
+   AND {DUE} <= to_timestamp(%(run_by)s / 1000000.0)
 """
 
 ADMIT: Final = """
@@ -260,7 +261,7 @@ def write(conn: Conn, event_id: int, standing: Standing, change: Change) -> int:
         conn.execute(f"SET LOCAL statement_timeout = {WRITE_MS_MAX}")
         _counted(conn, CHANGE, values, 1, "room")
         if change.ended:
-            ended: dict[str, Any] = {"version": standing.version}
+            ended: dict[str, Any] = {"version": standing.version, "run_by": standing.run_by}
             ended["ids"] = [one.place for one in change.ended]
             ended["states"] = [one.state.value for one in change.ended]
             ended["unbegun"] = [one.unbegun for one in change.ended]

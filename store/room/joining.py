@@ -32,7 +32,7 @@ SELECT event.state, room.policy = 'draw' AND lobby_ended_at IS NULL
 
 COME_BACK: Final = """
 -- Who was called and did not begin: they stand where they stood, and are called before all others.
-UPDATE place SET state = 'waiting', returned = true, ended_at = NULL
+UPDATE place SET state = 'waiting', returned = true, ended_at = NULL, more = 0
  WHERE event_id = %(event)s AND buyer = ANY (%(buyers)s::text[]) AND state = 'expired' AND begun_at IS NULL
 """
 
@@ -101,6 +101,7 @@ _MICROS = "(extract(epoch FROM {}) * 1000000)::bigint"
 COLUMNS: Final = ", ".join(
     ["place.id", "buyer", "place.lane", "state", "position"]
     + [_MICROS.format(name) for name in ("joined_at", "admitted_at", "begin_by", "begun_at", "until")]
+    + ["more"]
 )
 """Of `Place`, in the order of its fields."""
 

@@ -23,6 +23,8 @@ BOUNDS: Final = {
     "shopping_max": (1, 1_000_000),
     "begin_seconds": (10, 3_600),
     "shopping_seconds": (30, 86_400),
+    "more_begin_max": (0, 20),
+    "more_shopping_max": (0, 20),
     "proof_above_per_minute": (1, 1_000_000),
 }
 _KINDS: Final = {"policy": RoomPolicy, "proof": Proof}

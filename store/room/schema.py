@@ -16,6 +16,7 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
+    SmallInteger,
     Table,
     Text,
     Uuid,
@@ -36,6 +37,8 @@ room = Table(
     Column("shopping_max", Integer, nullable=True, comment="admitted and not gone"),
     Column("begin_seconds", Integer, nullable=False, server_default="180"),
     Column("shopping_seconds", Integer, nullable=False, server_default="900"),
+    Column("more_begin_max", Integer, nullable=False, server_default="3", comment="times an admission"),
+    Column("more_shopping_max", Integer, nullable=False, server_default="3", comment="times an admission"),
     Column("proof", Text, nullable=False, server_default="busy"),
     Column("proof_above_per_minute", Integer, nullable=False, server_default="600"),
     Column("admission", Text, nullable=False, server_default="running"),
@@ -80,6 +83,9 @@ room = Table(
     CheckConstraint("begin_seconds BETWEEN 10 AND 3600", name="room_begin"),
     CheckConstraint("shopping_seconds BETWEEN 30 AND 86400", name="room_shopping_time"),
     CheckConstraint(
+        "more_begin_max BETWEEN 0 AND 20 AND more_shopping_max BETWEEN 0 AND 20", name="room_more_time"
+    ),
+    CheckConstraint(
         "serving BETWEEN 0 AND next_position - 1 AND serving_priority BETWEEN 0 AND next_priority - 1",
         name="room_serves_who_is_there",
     ),
@@ -105,6 +111,7 @@ place = Table(
     timestamp("until", nullable=True),
     timestamp("ended_at", nullable=True),
     timestamp("bought_at", nullable=True),
+    Column("more", SmallInteger, nullable=False, server_default="0", comment="times more time was given"),
     Column("version", BigInteger, nullable=False, server_default="0", comment="of the room, that changed it"),
     Column("code_sha256", LargeBinary, nullable=True, comment="the code or invitation it was made by"),
     CheckConstraint(one_of("state", *PlaceState), name="place_state"),
@@ -114,6 +121,7 @@ place = Table(
         "(state = 'admitted') <= (admitted_at IS NOT NULL AND begin_by IS NOT NULL)", name="place_admitted"
     ),
     CheckConstraint("(begun_at IS NULL) = (until IS NULL)", name="place_begun_until"),
+    CheckConstraint("more >= 0 AND (more = 0 OR state <> 'waiting')", name="place_more_each_time"),
     CheckConstraint(f"({one_of('state', *LIVE)}) = (ended_at IS NULL)", name="place_ended"),
     Index(  # an expression, so that no plan takes the index of all live places for a way to find these
         "place_inside", text("(event_id + 0)"), text(DUE), postgresql_where=text("state = 'admitted'")

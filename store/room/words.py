@@ -33,6 +33,10 @@ DUE: Final = "COALESCE(bought_at, until, begin_by)"
 """In SQL: from when on a place that is admitted may be at its end; of who bought something, from then on."""
 
 
+MORE_SHOPPING_PART: Final = 2
+"""Who asks for more time to shop is given this part (a half) of it, who asks to begin as long again."""
+
+
 class Lane(StrEnum):
     """Lines beside each other, each with positions of its own."""
 
@@ -106,6 +110,8 @@ class Place(Struct, frozen=True):
     begun_at: Micros | None
     until: Micros | None
     """Until then who began may ask for seats; a hold that runs then is kept to its end."""
+    more: int = 0
+    """So often more time was given: to begin, or since then to shop."""
 
 
 class RoomTerms(Struct, frozen=True, kw_only=True):
@@ -123,6 +129,10 @@ class RoomTerms(Struct, frozen=True, kw_only=True):
     """So long who is admitted has to begin."""
     shopping_seconds: int = 900
     """So long who began may ask for seats."""
+    more_begin_max: int = 3
+    """So often who is admitted is given as long again to begin, if they ask; 0: never."""
+    more_shopping_max: int = 3
+    """So often who began is given half as long again to ask for seats, if they ask; 0: never."""
     proof: Proof = Proof.BUSY
     proof_above_per_minute: int = 600
     """Joins a minute at one gateway, above which `busy` asks for proof of work."""

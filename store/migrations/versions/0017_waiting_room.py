@@ -70,6 +70,13 @@ def upgrade() -> None:
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("bought_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column(
+            "more",
+            sa.SmallInteger(),
+            server_default="0",
+            nullable=False,
+            comment="times more time was given",
+        ),
+        sa.Column(
             "version",
             sa.BigInteger(),
             server_default="0",
@@ -92,6 +99,7 @@ def upgrade() -> None:
             "state IN ('waiting', 'admitted', 'finished', 'expired', 'left')", name="place_state"
         ),
         sa.CheckConstraint("(begun_at IS NULL) = (until IS NULL)", name="place_begun_until"),
+        sa.CheckConstraint("more >= 0 AND (more = 0 OR state <> 'waiting')", name="place_more_each_time"),
         sa.CheckConstraint("char_length(email) <= 254", name="place_email"),
         sa.PrimaryKeyConstraint("id"),
         comment="who waits before the door, and who is inside",
@@ -141,6 +149,20 @@ def upgrade() -> None:
         sa.Column("shopping_max", sa.Integer(), nullable=True, comment="admitted and not gone"),
         sa.Column("begin_seconds", sa.Integer(), server_default="180", nullable=False),
         sa.Column("shopping_seconds", sa.Integer(), server_default="900", nullable=False),
+        sa.Column(
+            "more_begin_max",
+            sa.Integer(),
+            server_default="3",
+            nullable=False,
+            comment="times an admission",
+        ),
+        sa.Column(
+            "more_shopping_max",
+            sa.Integer(),
+            server_default="3",
+            nullable=False,
+            comment="times an admission",
+        ),
         sa.Column("proof", sa.Text(), server_default="busy", nullable=False),
         sa.Column("proof_above_per_minute", sa.Integer(), server_default="600", nullable=False),
         sa.Column("admission", sa.Text(), server_default="running", nullable=False),
@@ -226,6 +248,9 @@ def upgrade() -> None:
         ),
         sa.CheckConstraint("shopping_max BETWEEN 1 AND 1000000", name="room_shopping"),
         sa.CheckConstraint("shopping_seconds BETWEEN 30 AND 86400", name="room_shopping_time"),
+        sa.CheckConstraint(
+            "more_begin_max BETWEEN 0 AND 20 AND more_shopping_max BETWEEN 0 AND 20", name="room_more_time"
+        ),
         sa.PrimaryKeyConstraint("event_id"),
         comment="events with a waiting room; admission changes a row only from the version it read",
         postgresql_with={"fillfactor": "10"},

@@ -71,6 +71,8 @@ async def test_who_joins_has_a_place_on_disk_when_it_is_answered(engine_urls, ev
             "begin_by": None,
             "begun_at": None,
             "until": None,
+            "more_left": 0,
+            "more_seconds": 0,
             "token": "",
         }
         assert answer.headers["cache-control"] == "no-store"

@@ -9,6 +9,7 @@ KEEPERS = "tests/allocator/test_keepers.py"
 ADMISSION = "tests/allocator/test_admission.py"
 DRAW = "tests/store/room/test_draw.py"
 ENTERING = "tests/store/room/test_entering.py"
+MORE = "tests/store/room/test_more_time.py"
 PLANS = "tests/store/room/test_plans.py"
 STALE = f"{KEEPERS}::test_of_two_who_decided_by_the_same_version_one_changes_something"
 NOT_AS_READ = f"{KEEPERS}::test_where_one_place_is_not_as_it_was_read_nothing_is_changed"
@@ -49,6 +50,13 @@ WRITING = [
         "place.state || '' = 'admitted' AND (begun_at IS NULL) = unbegun",
         "place.state || '' = 'admitted'",
         NOT_AS_READ,
+    ),
+    admitting(
+        Kind.CONDITION,
+        "who was given more time in the moment it ran out has it",
+        '   AND {DUE} <= to_timestamp(%(run_by)s / 1000000.0)\n"""\n\nADMIT',
+        '"""\n\nADMIT',
+        f"{MORE}::test_who_was_given_more_time_before_the_owner_ends_the_place_keeps_it",
     ),
     admitting(
         Kind.CONDITION,

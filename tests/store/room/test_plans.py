@@ -76,6 +76,7 @@ STATEMENTS = pytest.mark.parametrize(
         (admitting.ADMIT, {"place_pkey", "room_pkey"}),
         (admitting.BOUGHT, {"place_live"}),
         (entering.BEGIN, {"place_live", "room_pkey"}),
+        (entering.MORE, {"place_live", "room_pkey"}),
         (entering.LEAVE, {"place_live"}),
         (entering.CHANGED, {"place_changed", "line_place"}),
         (draw.PAGE, {"line_pkey"}),
