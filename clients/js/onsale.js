@@ -16,6 +16,8 @@ const PAUSE_MAX_MS = 10_000;
 const SOCKETS_FAILED_MAX = 3;
 const PROOFS_MAX = 5;
 const PROVE = new Set(["proof_required", "proof_expired", "proof_used"]);
+/** What is said of the place, and by HTTP where. */
+const OF_PLACE = { join: "/room/join", begin: "/room/begin", more_time: "/room/more-time", leave_line: "/room/leave" };
 /** Close codes after which coming back helps nobody: token, origin, event. */
 const FOR_GOOD = new Set([4401, 4403, 4404]);
 /** Statuses after which the same is asked again. */
@@ -31,6 +33,8 @@ export class Refused extends Error {
 }
 
 const later = (ms) => new Promise((done) => setTimeout(done, ms));
+/** When a turn ends, to begin or to choose; 0: it is not the buyer's turn. */
+const endOf = (place) => (place?.state === "admitted" ? (place.until ?? place.begin_by) : 0);
 const jittered = (ms) => ms * (0.5 + Math.random() / 2);
 
 /** One buyer at one event. `change` events tell that `status` or `place` is another one. */
@@ -78,13 +82,14 @@ export class Buyer extends EventTarget {
     return this.place;
   }
 
-  begin() {
-    return this.#ask("begin", { type: "begin" });
+  begin() { return this.#ask("begin", { type: "begin" }); }
+
+  /** More time to begin, or to choose who has begun; `place.more_left` says how often. */
+  moreTime() {
+    return this.#ask("more_time", { type: "more_time", end: endOf(this.place) });
   }
 
-  leave() {
-    return this.#ask("leave_line", { type: "leave_line" });
-  }
+  leave() { return this.#ask("leave_line", { type: "leave_line" }); }
 
   /** How many are before the buyer; null while nobody knows. */
   get ahead() {
@@ -94,9 +99,7 @@ export class Buyer extends EventTarget {
   }
 
   /** A token for a shop elsewhere. */
-  admission(shop = "") {
-    return this.#http("GET", `/room/admission${shop && `?shop=${encodeURIComponent(shop)}`}`);
-  }
+  admission(shop = "") { return this.#http("GET", `/room/admission${shop && `?shop=${encodeURIComponent(shop)}`}`); }
 
   // --- the sale ---
 
@@ -105,13 +108,9 @@ export class Buyer extends EventTarget {
     return this.#ask(key, { type: "request", id: key, ...want });
   }
 
-  confirm(hold) {
-    return this.#http("POST", `/holds/${hold}/confirm`);
-  }
+  confirm(hold) { return this.#http("POST", `/holds/${hold}/confirm`); }
 
-  release(hold) {
-    return this.#http("POST", `/holds/${hold}/release`);
-  }
+  release(hold) { return this.#http("POST", `/holds/${hold}/release`); }
 
   // --- what is said, and heard ---
 
@@ -158,10 +157,12 @@ export class Buyer extends EventTarget {
     if (LIVE.has(place.state)) this.#asked.get("join")?.done(place);
     else this.#asked.get("leave_line")?.done(place);
     if (place.begun_at !== null) this.#asked.get("begin")?.done(place);
+    const more = this.#asked.get("more_time");
+    if (more?.frame.end !== endOf(place)) more?.done(place);
   }
 
   #ofPlace() {
-    return ["join", "begin", "leave_line"].map((name) => this.#asked.get(name)).find(Boolean);
+    return Object.keys(OF_PLACE).map((name) => this.#asked.get(name)).find(Boolean);
   }
 
   async #refused(asked, { code, message, retry_after }) {
@@ -239,7 +240,7 @@ export class Buyer extends EventTarget {
 
   async #post(asked) {
     const { type, id, ...body } = asked.frame;
-    const path = { join: "/room/join", begin: "/room/begin", leave_line: "/room/leave", request: "/requests" }[type];
+    const path = OF_PLACE[type] ?? "/requests";
     const head = type === "request" ? { "Idempotency-Key": id, Prefer: "wait=10" } : {};
     try {
       const found = await this.#http("POST", path, body, head);

@@ -43,9 +43,10 @@ from store.wire import canonical_want
 from store.words import Best, HoldState, Want
 
 TOKEN, ASKED, BACK = "onsale-line", "onsale-asked", "onsale-back"
+END_DIGITS_MAX = 15
 ANSWER_SECONDS_MAX = 10.0
 """Longest wait for Postgres or the stream within one form."""
-ACTS = "^(come|join|begin|leave|hold|buy|release|again)$"
+ACTS = "^(come|join|begin|more|leave|hold|buy|release|again)$"
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
 HEADERS["Content-Security-Policy"] = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; "
@@ -184,6 +185,11 @@ class _Visit:
             await asyncio.wait_for(answer, ANSWER_SECONDS_MAX)
         elif act == "begin":
             self._go_on(await acting.begin(self.event, self.runtime.pool, self.buyer))
+        elif act == "more":
+            end = form.get("end", "")
+            if not (end.isdecimal() and len(end) <= END_DIGITS_MAX):
+                raise BadRequest("bad_end", "Say when your time ends, as this page does.")
+            await acting.more_time(self.event, self.runtime.pool, self.buyer, int(end))
         elif act == "leave":
             await acting.leave(self.event, self.runtime.pool, self.buyer)
         elif act == "hold":

@@ -93,7 +93,7 @@ def _card(seen: Seen, words: Words) -> str:
     if state == "admitted" and place is not None:
         if place["begun_at"] is None:
             return _turn(seen, place, words)
-        return _onward(seen, words) if seen.shop else _choosing(seen, words)
+        return _onward(seen, place, words) if seen.shop else _choosing(seen, place, words)
     if state == "waiting" and place is not None:
         return _waiting(seen, place, words)
     if room["phase"] in ("draft", "closed"):
@@ -141,11 +141,12 @@ def _wait(rate: float | None, ahead: int, words: Words) -> str:
 
 def _turn(seen: Seen, place: dict[str, Any], words: Words) -> str:
     minutes = words("minutes", count=round(seen.room["shopping_seconds"] / 60))
-    left = words("minutes", count=max(1, round((place["begin_by"] - seen.room["at"]) / 60_000)))
+    left = _minutes_left(seen, place["begin_by"], words)
     return (
         _titled(words("turn.title"), words(_by_shop(seen, "turn.text"), minutes=minutes, shop=seen.shop))
         + f'<p class="large">{left} {words("turn.left")}</p>'
         + _form(seen, "begin", words(_by_shop(seen, "turn.begin"), shop=seen.shop))
+        + _more(seen, place, place["begin_by"], words)
     )
 
 
@@ -153,16 +154,37 @@ def _by_shop(seen: Seen, code: str) -> str:
     return {"turn.text": "back.turn", "turn.begin": "back.go"}[code] if seen.shop else code
 
 
-def _onward(seen: Seen, words: Words) -> str:
+def _onward(seen: Seen, place: dict[str, Any], words: Words) -> str:
     title, told = words("back.title", shop=seen.shop), words("back.inside")
-    return _titled(title, told) + _form(seen, "begin", words("back.go", shop=seen.shop))
+    go = _form(seen, "begin", words("back.go", shop=seen.shop))
+    return _titled(title, told) + go + _more(seen, place, place["until"], words)
 
 
-def _choosing(seen: Seen, words: Words) -> str:
+def _minutes_left(seen: Seen, end: int, words: Words) -> str:
+    return words("minutes", count=max(1, round((end - seen.room["at"]) / 60_000)))
+
+
+def _more(seen: Seen, place: dict[str, Any], end: int, words: Words) -> str:
+    """Who needs longer; `end` goes along, so that a form sent twice gives time once."""
+    if not place["more_left"]:
+        return ""
+    minutes = words("minutes", count=max(1, round(place["more_seconds"] / 60)))
+    told = f"{words('more.by', minutes=minutes)} {words('more.left', count=place['more_left'])}"
+    field = f'<input type="hidden" name="end" value="{end}">'
+    return _form(seen, "more", words("more"), field, quiet=True) + f'<p class="quiet-text">{told}</p>'
+
+
+def _choosing(seen: Seen, place: dict[str, Any], words: Words) -> str:
     choices = "".join(f"<option>{quantity}</option>" for quantity in QUANTITIES)
     field = f'<label>{words("plain.quantity")} <select name="quantity">{choices}</select></label>'
     script = f"<p>{words('plain.script')}</p>"
-    return _titled(words("turn.begin"), "") + script + _form(seen, "hold", words("plain.hold"), field)
+    left = words("inside.left", time=_minutes_left(seen, place["until"], words))
+    return (
+        _titled(words("turn.begin"), left)
+        + script
+        + _form(seen, "hold", words("plain.hold"), field)
+        + _more(seen, place, place["until"], words)
+    )
 
 
 def _asked(seen: Seen, asked: Asked, words: Words) -> str:

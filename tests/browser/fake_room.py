@@ -41,6 +41,7 @@ class FakeRoom:
     sold_out: bool = False
     begin_seconds: int = 180
     shopping_seconds: int = 900
+    more_max: int = 3
     look: Frame = field(default_factory=dict)
     ahead_of_us: int = 1_203
     """Positions of others before the next who gets one here."""
@@ -58,7 +59,7 @@ class FakeRoom:
     """Not empty: who joins brings an answer of the check, which `human_check_site_key` names."""
     human_check_site_key: str = ""
 
-    frames = ("join", "begin", "leave_line", "wish")
+    frames = ("join", "begin", "more_time", "leave_line", "wish")
 
     def open(self, fake: FakeGateway) -> None:
         self.fake = fake
@@ -134,6 +135,7 @@ class FakeRoom:
                 now = self.now()
                 place |= {"state": "admitted", "admitted_at": now}
                 place["begin_by"] = now + self.begin_seconds * 1000
+                place |= {"more_left": self.more_max, "more_seconds": self.begin_seconds}
         self.serving = max([self.serving, *(place["position"] or 0 for place in self.places.values())])
         self.tell()
         self._tell_places()
@@ -183,7 +185,10 @@ class FakeRoom:
             return
         if "email" in frame:
             self.emails[buyer.name] = frame["email"]
-        {"join": self.join, "begin": self.begin, "leave_line": self.leave}[frame["type"]](buyer.name)
+        if frame["type"] == "more_time":
+            self.more_time(buyer.name, frame["end"])
+        else:
+            {"join": self.join, "begin": self.begin, "leave_line": self.leave}[frame["type"]](buyer.name)
         await self._tell_place(buyer.name)
 
     def _proved(self, frame: Frame) -> bool:
@@ -222,6 +227,8 @@ class FakeRoom:
             "begin_by": None,
             "begun_at": None,
             "until": None,
+            "more_left": 0,
+            "more_seconds": 0,
             "token": f"resume-{name}",
         }
 
@@ -230,6 +237,13 @@ class FakeRoom:
         if place["state"] == "admitted" and place["begun_at"] is None:
             now = self.now()
             place |= {"begun_at": now, "until": now + self.shopping_seconds * 1000}
+            place |= {"more_left": self.more_max, "more_seconds": self.shopping_seconds // 2}
+
+    def more_time(self, name: str, end: int) -> None:
+        place = self.places[name]
+        runs = "begin_by" if place["begun_at"] is None else "until"
+        if place["state"] == "admitted" and place[runs] == end and place["more_left"]:
+            place |= {runs: end + place["more_seconds"] * 1000, "more_left": place["more_left"] - 1}
 
     def leave(self, name: str) -> None:
         self.places[name]["state"] = "left"

@@ -60,8 +60,11 @@ async def test_from_joining_to_a_decision(engine_urls):
         let_in(engine_urls, event, 2)
         assert (await turn)["state"] == "admitted"
         assert heard
+        longer = await ann.more_time()
+        assert longer["more_left"] == 2
         begun = await ann.begin()
         assert begun["until"] > begun["begun_at"]
+        assert (await ann.more_time())["until"] - begun["until"] == 450_000
         decision = await ann.request({"seats": [SEATS[0]]}, "r1")
         assert (decision["outcome"], decision["id"]) == ("held", "r1")
         assert await ann.request({"seats": [SEATS[0]]}, "r1") == decision, "the same key, the same answer"
@@ -116,6 +119,22 @@ async def test_a_refusal_is_told_with_its_code(engine_urls):
         with pytest.raises(Refused) as caught:
             await ann.admission()
         assert caught.value.code == "not_admitted"
+
+
+@scenario
+async def test_more_time_is_asked_for_by_who_has_a_turn_and_as_often_as_there_is(engine_urls):
+    event = room(engine_urls, more_begin_max=1)
+    async with gateway(engine_urls, room=ROOM) as served, buyer_at(served) as ann:
+        await ann.join()
+        with pytest.raises(Refused) as caught:
+            await ann.more_time()
+        assert caught.value.code == "not_admitted"
+        let_in(engine_urls, event, 1)
+        await ann.wait_for_turn()
+        assert (await ann.more_time())["more_left"] == 0
+        with pytest.raises(Refused) as caught:
+            await ann.more_time()
+        assert caught.value.code == "no_more_time"
 
 
 @scenario

@@ -71,7 +71,10 @@ async def test_from_joining_with_work_to_a_decision(engine_urls, ways):
         with psycopg.connect(engine_urls.database_url, autocommit=True) as conn:
             call(conn, event, 1)
         assert (await page.evaluate("buyer.turn()"))["state"] == "admitted"
-        assert (await page.evaluate("buyer.begin()"))["begun_at"]
+        assert (await page.evaluate("buyer.moreTime()"))["more_left"] == 2
+        begun = await page.evaluate("buyer.begin()")
+        longer = await page.evaluate("buyer.moreTime()")
+        assert longer["until"] - begun["until"] == 450_000
         ask = f"buyer.request({{ seats: ['{SEATS[0]}'] }}, 'r1')"
         decision = await page.evaluate(ask)
         assert (decision["outcome"], decision["id"]) == ("held", "r1")

@@ -26,6 +26,8 @@ HTTP_SECONDS_MAX: Final = 10.0
 PROOFS_MAX: Final = 5
 PROVE: Final = frozenset({"proof_required", "proof_expired", "proof_used"})
 LIVE: Final = ("waiting", "admitted")
+OF_PLACE: Final = ("join", "begin", "more_time", "leave_line")
+"""What is said of the place."""
 COMES_BACK: Final = (429, 502, 503, 504)
 """Statuses after which the same is asked again."""
 Frame = dict[str, Any]
@@ -106,6 +108,11 @@ class Buyer:
         """The turn begins: the place, with `until`. Raises `Refused` where it is not their turn."""
         return await self._ask("begin", {"type": "begin"})
 
+    async def more_time(self) -> Frame:
+        """The place with more time to begin, or to choose who has begun; `place["more_left"]` says how often.
+        Raises `Refused` where it is not their turn, or there is no more."""
+        return await self._ask("more_time", {"type": "more_time", "end": _end_of(self.place)})
+
     async def leave(self) -> Frame:
         """Give the place up."""
         return await self._ask("leave_line", {"type": "leave_line"})
@@ -185,16 +192,14 @@ class Buyer:
             "begin": place["begun_at"] is not None,
             "leave_line": place["state"] not in LIVE,
         }
+        if (more := self._asked.get("more_time")) is not None:
+            answers["more_time"] = more.frame["end"] != _end_of(place)
         for name, answered in answers.items():
             if answered and name in self._asked:
                 self._asked[name].answered(place)
 
     def _take_error(self, error: Frame) -> None:
-        names = (
-            [error["id"]]
-            if "id" in error
-            else [n for n in ("join", "begin", "leave_line") if n in self._asked]
-        )
+        names = [error["id"]] if "id" in error else [name for name in OF_PLACE if name in self._asked]
         asked = self._asked.get(names[0]) if names else None
         if asked is None or asked.answer.done():
             return
@@ -265,6 +270,13 @@ class Buyer:
                     raise _refusal(answer)
                 pause = float(answer.headers.get("retry-after", 1))
             await asyncio.sleep(pause)
+
+
+def _end_of(place: Frame | None) -> int:
+    """When a turn ends, to begin or to choose; 0: it is not the buyer's turn."""
+    if place is None or place["state"] != "admitted":
+        return 0
+    return int(place["until"] or place["begin_by"])
 
 
 def _refusal(answer: httpx.Response) -> Refused:

@@ -91,6 +91,33 @@ async def test_from_the_lobby_to_a_ticket_by_forms_alone(engine_urls, conn):
 
 
 @scenario
+async def test_who_needs_longer_gets_more_time_by_a_form_and_once_where_it_is_sent_twice(engine_urls, conn):
+    event = make_room(engine_urls.database_url, state=EventState.OPEN, policy="fifo")
+    async with gateway(engine_urls) as served:
+        ann = Visitor(served)
+        await ann.press("come", f"token={token('ann')}")
+        await ann.press("join")
+        call(conn, event, 1)
+        page = await ann.sees("It is your turn")
+        assert "3 minutes more. You can ask 3 times more." in page
+        end = re.search(r'name="end" value="(\d+)"', page)
+        assert end is not None
+        for _ in range(2):
+            assert (await ann.press("more", f"end={end[1]}")).status == 303
+        assert "You can ask 2 times more." in await ann.sees("6 minutes left to begin")
+        await ann.press("begin")
+        page = await ann.sees("15 minutes left to choose")
+        assert "8 minutes more. You can ask 3 times more." in page
+        for wrong in ("", "end=", "end=-1", "end=%C2%B2", f"end={'9' * 16}"):
+            assert "Say when your time ends" in (await ann.press("more", wrong)).body.decode()
+        conn.execute("UPDATE room SET more_shopping_max = 0")
+        end = re.search(r'name="end" value="(\d+)"', page)
+        assert end is not None
+        refused = await ann.press("more", f"end={end[1]}")
+        assert "There is no more time to choose." in refused.body.decode()
+
+
+@scenario
 async def test_forms_of_other_sites_are_refused_and_so_is_who_nobody_knows(engine_urls):
     make_room(engine_urls.database_url)
     async with gateway(engine_urls) as served:

@@ -1,15 +1,19 @@
-"""Faults in more time to begin and to shop."""
+"""Faults in more time to begin and to shop: in Postgres, at the gateway, on the page."""
 
 from __future__ import annotations
 
 from tests.mutants.mutant import In, Kind, Mutant
 
 MORE = "tests/store/room/test_more_time.py"
+PAGE = "tests/browser/test_more_time.py"
 OVER_THE_GATEWAY = "tests/gateway/room/test_more_time.py"
 ADMITTED = "   AND state IN ('waiting', 'admitted') AND state || '' = 'admitted'\n"
 entering = In("store/room/entering.py")
 joining = In("store/room/joining.py")
 acting = In("gateway/room/acting.py")
+roomtime = In("gateway/pages/static/core/roomtime.js")
+room = In("gateway/pages/static/core/room.js")
+moretime = In("gateway/pages/static/views/moretime.js")
 document = In("gateway/room/document.py")
 
 MUTANTS: list[Mutant] = [
@@ -61,6 +65,27 @@ MUTANTS: list[Mutant] = [
         "    if place.state is not PlaceState.ADMITTED:\n        raise not_admitted(place, room.told)\n",
         "",
         f"{OVER_THE_GATEWAY}::test_who_has_no_turn_is_told_what_to_do",
+    ),
+    roomtime(
+        Kind.EXPIRY,
+        "who chooses is warned of each end and of none twice",
+        "    if (!name || !this.soon || this.warned === end) return;\n    this.warned = end;\n",
+        "    if (!name || !this.soon || this.warned) return;\n    this.warned = end;\n",
+        f"{PAGE}::test_who_chooses_is_warned_of_each_end_and_gets_more_time_by_the_keyboard",
+    ),
+    room(
+        Kind.DEDUPE,
+        "a page asks for more time by the end that it saw",
+        '{ type: "more_time", end: this.time.end }',
+        '{ type: "more_time", end: 0 }',
+        f"{PAGE}::test_who_is_called_is_warned_and_gets_more_time_to_begin",
+    ),
+    moretime(
+        Kind.BOUND,
+        "who had the last of more time asks for no more of it",
+        "    if (this.props.room.place.more_left) this.props.room.more();\n",
+        "    this.props.room.more();\n",
+        f"{PAGE}::test_who_chooses_is_warned_of_each_end_and_gets_more_time_by_the_keyboard",
     ),
     document(
         Kind.BOUND,

@@ -7,6 +7,7 @@ import { wear } from "./look.js";
 import { Returning } from "./returning.js";
 import { aheadOf, milestoneOf, standsOf, turnOf, waitOf } from "./roomline.js";
 import { RoomAsking } from "./roomasking.js";
+import { RoomTime } from "./roomtime.js";
 import { wordsIn } from "./roomwords.js";
 import { notifyOfTurn } from "./yourturn.js";
 
@@ -18,8 +19,6 @@ const PLACE_WITHIN_MS = 3_000;
 const LOOK_AGAIN_AFTER_MS = 5_000;
 /** So long it is said that the wait became another. */
 const TURN_SHOWN_MS = 120_000;
-/** Before the shopping time ends. */
-const SOON_MS = 120_000;
 /** The ballot's request of a buyer has this name. */
 const BALLOT = "ballot";
 
@@ -44,11 +43,11 @@ export class Room {
     this.asking = new RoomAsking(this);
     this.returning = new Returning(this, back);
     this.human = new Human(this, human);
+    this.time = new RoomTime(this);
     this.told_wait = null;
     this.turn = "";
     this.offset_ms = -Infinity;
     this.look_ms = Infinity;
-    this.soon_said = false;
     this.words = wordsIn("en");
     setInterval(() => this.#watch(), WATCH_EVERY_MS);
   }
@@ -131,13 +130,15 @@ export class Room {
   /** @param {Place | null} place */
   placed(place) {
     const before = { status: this.status, ahead: this.place?.place === place?.place ? this.ahead : null, stands: this.stands };
-    if (this.place?.place !== place?.place) Object.assign(this, { from: 0, told_wait: null, turn: "", soon_said: false });
+    if (this.place?.place !== place?.place) Object.assign(this, { from: 0, told_wait: null, turn: "" });
+    const place_before = this.place;
     this.place = place?.state === "left" ? null : place;
     this.look_ms = Infinity;
     this.asking.answeredBy(this.place);
     this.returning.follow(this.place);
     if (this.status) this.#askForWish();
     this.#moved(before);
+    this.time.changed(place_before);
     this.sale.remember();
   }
 
@@ -228,6 +229,11 @@ export class Room {
     this.asking.ask("begin", { type: "begin" });
   }
 
+  /** More time, by the end that is seen here: said twice it is given once. */
+  more() {
+    this.asking.ask("more", { type: "more_time", end: this.time.end });
+  }
+
   leave() {
     this.asking.ask("leave", { type: "leave_line" });
   }
@@ -248,17 +254,11 @@ export class Room {
     if (!this.there || !this.sale.link.live) return;
     this.asking.watch();
     if (Date.now() >= this.look_ms || (this.look_ms === Infinity && this.#seemsOver())) this.look();
-    this.#saySoon();
+    this.time.watch();
   }
 
   #seemsOver() {
     const { stands } = this;
     return (stands === "turn" && this.left_ms("begin_by") === 0) || (stands === "inside" && this.left_ms("until") === 0);
-  }
-
-  #saySoon() {
-    if (this.soon_said || this.stands !== "inside" || this.left_ms("until") > SOON_MS) return;
-    this.soon_said = true;
-    this.sale.say(this.words(this.returning.address ? "back.soon" : "inside.soon"));
   }
 }

@@ -1,6 +1,6 @@
-// What this buyer asked of the waiting room: joining, naming an address, beginning, leaving, filing a wish; one at a time, and asked
-// until it is answered. Each may be said again, as the server does it once. Joining a busy room costs a proof of
-// work, which this page finds when it is told so.
+// What this buyer asked of the waiting room: joining, naming an address, beginning, more time, leaving, filing a
+// wish; one at a time, and asked until it is answered. Each may be said again, as the server does it once. Joining
+// a busy room costs a proof of work, which this page finds when it is told so.
 
 import { canProve, prove } from "./proof.js";
 
@@ -10,7 +10,7 @@ const PROOFS = new Set(["proof_required", "proof_expired", "proof_used"]);
 /** So often one join proves; then the buyer decides whether to go on. */
 const PROOFS_MAX = 3;
 
-/** @typedef {"join" | "mail" | "begin" | "leave" | "wish"} Kind */
+/** @typedef {"join" | "mail" | "begin" | "more" | "leave" | "wish"} Kind */
 
 export class RoomAsking {
   /** @param {import("./room.js").Room} room */
@@ -59,7 +59,9 @@ export class RoomAsking {
   /** A place answers what it shows. @param {import("./roomline.js").Place | null} place */
   answeredBy(place) {
     const live = place?.state === "waiting" || place?.state === "admitted";
-    const done = { join: live, mail: live, begin: place?.state !== "admitted" || place.begun_at !== null, leave: !live, wish: false };
+    const out = place?.state !== "admitted";
+    const more = out || this.room.time.end !== this.now?.frame.end;
+    const done = { join: live, mail: live, begin: out || place.begun_at !== null, more, leave: !live, wish: false };
     if (!this.now || !done[this.now.kind]) return;
     if (this.now.frame.email) this.mailed += 1;
     if (this.is("mail")) this.sale.say(this.room.words("mail.told"));

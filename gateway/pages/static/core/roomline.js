@@ -24,6 +24,8 @@
  * @property {number | null} begin_by
  * @property {number | null} begun_at
  * @property {number | null} until
+ * @property {number} more_left so often more time can be had, to begin or to choose
+ * @property {number} more_seconds and so much
  * @property {string} token for another device
  *
  * @typedef {"" | "draft" | "lobby" | "drawing" | "deciding" | "line" | "outside" | "turn" | "inside" | "missed" | "time_over" | "over"} Stands

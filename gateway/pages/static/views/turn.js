@@ -3,12 +3,12 @@
 import { clockFace } from "../core/clock.js";
 import { html } from "../html.js";
 import { Join } from "./join.js";
+import { MoreTime } from "./moretime.js";
 import { Leave } from "./place.js";
 import { Ticks } from "./ticks.js";
 
 const RADIUS = 42;
 const ROUND = 2 * Math.PI * RADIUS;
-const SOON_MS = 30_000;
 
 /** @extends {Ticks<{sale: import("../core/sale.js").Sale}>} */
 export class Turn extends Ticks {
@@ -23,7 +23,7 @@ export class Turn extends Ticks {
     return html`<section class="card turn" aria-label=${words("turn.title")}>
       <h2 tabindex="-1">${words("turn.title")}</h2>
       <p>${words(shop ? "back.turn" : "turn.text", { minutes, shop })}</p>
-      <div class=${`countdown ${left_ms < SOON_MS ? "soon" : ""}`} role="timer" aria-label=${words("turn.left")}>
+      <div class=${`countdown ${room.time.soon ? "soon" : ""}`} role="timer" aria-label=${words("turn.left")}>
         <svg viewBox="0 0 100 100" aria-hidden="true">
           <circle class="ring-track" cx="50" cy="50" r=${RADIUS} />
           <circle class="ring-left" cx="50" cy="50" r=${RADIUS} transform="rotate(-90 50 50)" stroke-dasharray=${`${ROUND * part} ${ROUND}`} />
@@ -35,6 +35,7 @@ export class Turn extends Ticks {
       <div class="thumb ready"><button type="button" class="button main begin" aria-disabled=${beginning} onClick=${() => room.begin()}>
         ${words(beginning ? "turn.beginning" : shop ? "back.go" : "turn.begin", { shop })}</button></div>
       <p role="status" class="trouble">${asking.trouble}</p>
+      <${MoreTime} room=${room} />
       <${Leave} room=${room} />
     </section>`;
   }
@@ -55,7 +56,9 @@ export class ShoppingTime extends Ticks {
   render({ sale: { room } }) {
     if (room.stands !== "inside") return null;
     const left_ms = room.left_ms("until");
-    return html`<aside class=${`shopping ${left_ms < 4 * SOON_MS ? "soon" : ""}`} aria-label=${room.words("inside.label")}>
-      <span role="timer">${left_ms ? room.words("inside.left", { time: clockFace(left_ms) }) : room.words("inside.over")}</span></aside>`;
+    return html`<aside class=${`shopping ${room.time.soon ? "soon" : ""}`} aria-label=${room.words("inside.label")}>
+      <span role="timer">${left_ms ? room.words("inside.left", { time: clockFace(left_ms) }) : room.words("inside.over")}</span>
+      ${left_ms > 0 && html`<${MoreTime} room=${room} />`}
+      <span role="status" class="trouble">${room.asking.trouble}</span></aside>`;
   }
 }
