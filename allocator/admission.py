@@ -62,7 +62,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     """Admitted and not gone, those who are ended now taken off. Need not be known where `shopping_max` is
     None."""
     no_shows: int
-    """Who is ended now and never began."""
+    """Who never began, and is ended now or has left."""
     returners: int
     priority: int
     ordinary: int

@@ -203,7 +203,8 @@ class Steps:
         orders = admitting.orders(conn, event_id, was.told)
         ended = admitting.due(conn, event_id, was.run_by)
         back = admitting.returners(conn, event_id, STEP_MAX)
-        no_shows = sum(one.unbegun and one.state is PlaceState.EXPIRED for one in ended)
+        left = admitting.giving_back(conn, event_id)
+        no_shows = len(left) + sum(one.unbegun and one.state is PlaceState.EXPIRED for one in ended)
         decision = decide(self._seen(was, len(ended), no_shows, len(back)))
         lanes: list[UUID] = []
         reached: list[int] = []
@@ -215,6 +216,7 @@ class Steps:
         serving, serving_priority = reached
         change = Change(
             ended=ended,
+            left=left,
             returners=back[: decision.returners],
             called=lanes,
             serving=serving,
@@ -229,7 +231,7 @@ class Steps:
         if not self._matters(was, change, decision):
             return False
         self._poke(admitting.write(conn, event_id, was, change))
-        more = len(orders.buyers) > 0 or len(ended) == admitting.ENDS_MAX
+        more = len(orders.buyers) > 0 or admitting.ENDS_MAX in (len(ended), len(left))
         return more or orders.told - was.told >= admitting.ORDERS_MAX
 
     def _seen(self, was: Standing, ending: int, no_shows: int, returners: int) -> Seen:
@@ -278,7 +280,8 @@ class Steps:
     def _matters(self, was: Standing, change: Change, decision: Decision) -> bool:
         """Whether anything is to be written. Credit alone is not: it is reckoned from when it last was."""
         positions = (change.serving, change.serving_priority) != (was.serving, was.serving_priority)
-        people = change.ended or change.returners or change.called or change.orders.told != was.told
+        gone = change.ended or change.left
+        people = gone or change.returners or change.called or change.orders.told != was.told
         pace = (decision.reason, decision.factor) != (was.reason, was.factor)
         rate = _differs(was.rate, change.rate) and self._monotonic() - self._rate_at >= RATE_SECONDS
         if rate:

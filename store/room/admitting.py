@@ -26,7 +26,7 @@ from store.words import Arrival, EventState, Micros
 Conn = psycopg.Connection[Any]
 
 ENDS_MAX: Final = 1_000
-"""Most places that end in one step."""
+"""Most places that end in one step, and most who left that it counts."""
 ORDERS_MAX: Final = 1_000
 """Most rows of the outbox that are read for one step."""
 GONE_MAX: Final = 10_000
@@ -51,6 +51,11 @@ INSIDE: Final = """
 -- Counted no further than it matters.
 SELECT count(*)
   FROM (SELECT FROM place WHERE event_id + 0 = %(event)s AND state = 'admitted' LIMIT %(most)s) AS counted
+"""
+
+GIVING_BACK: Final = f"""
+-- Who left after being called and before beginning, and is not counted yet.
+SELECT id FROM place WHERE event_id = %(event)s AND gives_back LIMIT {ENDS_MAX}
 """
 
 RETURNERS: Final = """
@@ -111,6 +116,11 @@ UPDATE place SET state = ended.state, ended_at = clock_timestamp(), version = %(
   FROM unnest(%(ids)s::uuid[], %(states)s::text[], %(unbegun)s::bool[]) AS ended (id, state, unbegun)
  WHERE place.id = ended.id AND place.state || '' = 'admitted' AND (begun_at IS NULL) = unbegun
    AND {DUE} <= to_timestamp(%(run_by)s / 1000000.0)
+"""
+
+GIVE_BACK: Final = """
+-- With the decision that counts them, or not at all: each is counted once.
+UPDATE place SET gives_back = false WHERE id = ANY (%(ids)s::uuid[]) AND gives_back
 """
 
 ADMIT: Final = """
@@ -183,6 +193,8 @@ class Change(Struct, frozen=True, kw_only=True):
     """What one step makes of a room."""
 
     ended: Sequence[Ending] = ()
+    left: Sequence[UUID] = ()
+    """Who left before beginning, and is counted by this."""
     returners: Sequence[UUID] = ()
     called: Sequence[UUID] = ()
     """Of the lanes, in no order."""
@@ -214,6 +226,11 @@ def inside(conn: Conn, event_id: int, most: int) -> int:
 def returners(conn: Conn, event_id: int, most: int) -> list[UUID]:
     """Who was called before, did not begin, and waits again."""
     return [place for (place,) in conn.execute(RETURNERS, {"event": event_id, "most": most})]
+
+
+def giving_back(conn: Conn, event_id: int) -> list[UUID]:
+    """Who left after being called and before beginning, and was not counted yet, at most `ENDS_MAX`."""
+    return [place for (place,) in conn.execute(GIVING_BACK, {"event": event_id})]
 
 
 def due(conn: Conn, event_id: int, run_by: Micros) -> list[Ending]:
@@ -266,6 +283,8 @@ def write(conn: Conn, event_id: int, standing: Standing, change: Change) -> int:
             ended["states"] = [one.state.value for one in change.ended]
             ended["unbegun"] = [one.unbegun for one in change.ended]
             _counted(conn, END, ended, len(change.ended), "places that end")
+        if change.left:
+            _counted(conn, GIVE_BACK, {"ids": change.left}, len(change.left), "who left before beginning")
         ids = [*change.returners, *change.called]
         if ids:
             admitted = {"event": event_id, "version": standing.version, "ids": ids}

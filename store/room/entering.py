@@ -43,9 +43,11 @@ UPDATE place
 """
 
 LEAVE: Final = """
--- A wish for the ballot goes with the place.
+-- A wish for the ballot goes with the place. Who was called and has not begun gives that back to the pace, once:
+-- see `admitting.GIVE_BACK`.
 WITH gone AS (
-  UPDATE place SET state = 'left', ended_at = clock_timestamp()
+  UPDATE place SET state = 'left', ended_at = clock_timestamp(),
+         gives_back = (state = 'admitted' AND begun_at IS NULL)
    WHERE event_id = %(event)s AND buyer = %(buyer)s AND state IN ('waiting', 'admitted')
   RETURNING id),
 withdrawn AS (DELETE FROM ballot_wish USING gone WHERE place_id = gone.id)

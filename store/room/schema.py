@@ -112,6 +112,13 @@ place = Table(
     timestamp("ended_at", nullable=True),
     timestamp("bought_at", nullable=True),
     Column("more", SmallInteger, nullable=False, server_default="0", comment="times more time was given"),
+    Column(
+        "gives_back",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="left after being called and before beginning; the pace has not got that back yet",
+    ),
     Column("version", BigInteger, nullable=False, server_default="0", comment="of the room, that changed it"),
     Column("code_sha256", LargeBinary, nullable=True, comment="the code or invitation it was made by"),
     CheckConstraint(one_of("state", *PlaceState), name="place_state"),
@@ -123,6 +130,7 @@ place = Table(
     CheckConstraint("(begun_at IS NULL) = (until IS NULL)", name="place_begun_until"),
     CheckConstraint("more >= 0 AND (more = 0 OR state <> 'waiting')", name="place_more_each_time"),
     CheckConstraint(f"({one_of('state', *LIVE)}) = (ended_at IS NULL)", name="place_ended"),
+    CheckConstraint("NOT gives_back OR (state = 'left' AND begun_at IS NULL)", name="place_gives_back"),
     Index(  # an expression, so that no plan takes the index of all live places for a way to find these
         "place_inside", text("(event_id + 0)"), text(DUE), postgresql_where=text("state = 'admitted'")
     ),
@@ -143,6 +151,7 @@ Index(
     place.c.admitted_at,
     postgresql_where=text("state = 'waiting' AND returned"),
 )
+Index("place_giving_back", place.c.event_id, postgresql_where=text("gives_back"))
 Index("place_changed", place.c.event_id, place.c.version, postgresql_where=text("version > 0"))
 
 line = Table(

@@ -61,6 +61,20 @@ class Kept(Line):
         """They go."""
         assert self.alone(lambda own: entering.leave(own, self.event, buyer))
 
+    def admissions(self) -> tuple[int, int]:
+        """(how many were ever called, how many places were ever admitted)."""
+        text = "SELECT count(*) FROM place WHERE event_id = %s AND admitted_at IS NOT NULL"
+        row = self.conn.execute(text, (self.event,)).fetchone()
+        assert row is not None, "an aggregate has a row"
+        return self.room("admitted"), row[0]
+
+    def giving_back(self) -> int:
+        """How many left before beginning and are not counted yet."""
+        text = "SELECT count(*) FROM place WHERE event_id = %s AND gives_back"
+        row = self.conn.execute(text, (self.event,)).fetchone()
+        assert row is not None, "an aggregate has a row"
+        return int(row[0])
+
     def standing(self) -> Standing:
         """What its owner reads."""
         standing = admitting.read(self.own, self.event)

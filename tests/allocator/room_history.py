@@ -34,7 +34,7 @@ CREATE TABLE no_show (place uuid);
 CREATE FUNCTION note_no_show() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN INSERT INTO no_show VALUES (NEW.id); RETURN NEW; END $$;
 CREATE TRIGGER note_no_show AFTER UPDATE ON place FOR EACH ROW
- WHEN (NEW.state = 'expired' AND OLD.state = 'admitted' AND NEW.begun_at IS NULL)
+ WHEN (NEW.state IN ('expired', 'left') AND OLD.state = 'admitted' AND NEW.begun_at IS NULL)
  EXECUTE FUNCTION note_no_show()
 """
 """Writes down what happens to places, in the transaction in which it happens."""
@@ -44,6 +44,7 @@ WORDS = (
     b"UPDATE room SET drawn_at",
     b"UPDATE room SET version = version + 1, serving",
     b"UPDATE place SET state = ended.state",
+    b"UPDATE place SET gives_back",
     b"UPDATE place SET state = 'admitted'",
     b"UPDATE place SET bought_at",
     b"COMMIT",

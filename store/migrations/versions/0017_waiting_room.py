@@ -77,6 +77,13 @@ def upgrade() -> None:
             comment="times more time was given",
         ),
         sa.Column(
+            "gives_back",
+            sa.Boolean(),
+            server_default=sa.text("false"),
+            nullable=False,
+            comment="left after being called and before beginning; the pace has not got that back yet",
+        ),
+        sa.Column(
             "version",
             sa.BigInteger(),
             server_default="0",
@@ -101,6 +108,9 @@ def upgrade() -> None:
         sa.CheckConstraint("(begun_at IS NULL) = (until IS NULL)", name="place_begun_until"),
         sa.CheckConstraint("more >= 0 AND (more = 0 OR state <> 'waiting')", name="place_more_each_time"),
         sa.CheckConstraint("char_length(email) <= 254", name="place_email"),
+        sa.CheckConstraint(
+            "NOT gives_back OR (state = 'left' AND begun_at IS NULL)", name="place_gives_back"
+        ),
         sa.PrimaryKeyConstraint("id"),
         comment="who waits before the door, and who is inside",
         postgresql_with={"fillfactor": "80"},
@@ -118,6 +128,13 @@ def upgrade() -> None:
         ["event_id", "version"],
         unique=False,
         postgresql_where=sa.text("version > 0"),
+    )
+    op.create_index(
+        "place_giving_back",
+        "place",
+        ["event_id"],
+        unique=False,
+        postgresql_where=sa.text("gives_back"),
     )
     op.create_index(
         "place_inside",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import In, Kind, Mutant
 
 KEEPER = "tests/allocator/test_keeper.py"
+LEAVERS = "tests/allocator/test_keeper_leavers.py"
 KEEPERS = "tests/allocator/test_keepers.py"
 ADMISSION = "tests/allocator/test_admission.py"
 DRAW = "tests/store/room/test_draw.py"
@@ -177,9 +178,37 @@ DECIDING = [
     keeper(
         Kind.EXPIRY,
         "only who never began gives their admission back",
-        "sum(one.unbegun and one.state is PlaceState.EXPIRED for one in ended)",
-        "0",
+        "len(left) + sum(one.unbegun and one.state is PlaceState.EXPIRED for one in ended)",
+        "len(left)",
         f"{KEEPER}::test_who_does_not_begin_in_time_gives_the_admission_back_and_returns_before_all_others",
+    ),
+    keeper(
+        Kind.EXPIRY,
+        "who leaves before beginning gives their admission back too",
+        "len(left) + sum(one.unbegun",
+        "sum(one.unbegun",
+        f"{LEAVERS}::test_who_leaves_before_beginning_gives_the_admission_back_once",
+    ),
+    keeper(
+        Kind.DEDUPE,
+        "who left is counted by one decision",
+        "            left=left,\n",
+        "",
+        f"{LEAVERS}::test_who_leaves_before_beginning_gives_the_admission_back_once",
+    ),
+    entering(
+        Kind.CONDITION,
+        "only who leaves before beginning gives their admission back",
+        "gives_back = (state = 'admitted' AND begun_at IS NULL)",
+        "gives_back = (begun_at IS NULL)",
+        f"{LEAVERS}::test_who_leaves_after_beginning_or_while_they_wait_gives_nothing_back",
+    ),
+    admitting(
+        Kind.DEDUPE,
+        "who left and is counted is not counted again",
+        "id = ANY (%(ids)s::uuid[]) AND gives_back\n",
+        "id = ANY (%(ids)s::uuid[])\n",
+        f"{LEAVERS}::test_of_two_who_count_the_same_leaver_one_does",
     ),
     keeper(
         Kind.HALVING,

@@ -73,6 +73,8 @@ STATEMENTS = pytest.mark.parametrize(
         (admitting.ORDERS, {"outbox_pkey"}),
         (admitting.CHANGE, {"room_pkey"}),
         (admitting.END, {"place_pkey"}),
+        (admitting.GIVING_BACK, {"place_giving_back"}),
+        (admitting.GIVE_BACK, {"place_giving_back"}),
         (admitting.ADMIT, {"place_pkey", "room_pkey"}),
         (admitting.BOUGHT, {"place_live"}),
         (entering.BEGIN, {"place_live", "room_pkey"}),
