@@ -108,7 +108,8 @@ def _answer(asked: str, stands: Stands | None) -> str:
         )
     else:
         story = (
-            "That place was not in the draw. Whoever joined once the sale had begun stands behind all drawn."
+            "That place was not in the draw. Whoever joined once the sale had begun stands behind all drawn;"
+            " a place that was given up before is not drawn."
         )
     return f'<p class="stood not-there" role="status">{story}</p>\n'
 

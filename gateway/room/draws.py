@@ -234,7 +234,10 @@ async def show_drawn_place(request: Request, event: Slug, place: PlacePath) -> R
     draw = await draws.now(runtime)
     stands = None if draw.seed is None else await draws.find(runtime, UUID(place))
     if stands is None:
-        story = "This place is not in the draw: it joined when the sale had begun, or nothing is drawn yet."
+        story = (
+            "This place is not in the draw: it was given up before, it was made when the sale had begun, or"
+        )
+        story += " nothing is drawn yet."
         raise NotFound("not_in_draw", story)
     return json_response(DrawnPlace(place, stands.lane, stands.position), headers=_kept(draw))
 

@@ -61,6 +61,13 @@ UPDATE room SET {", ".join(f"{term} = %({term})s" for term in TERMS)},
 
 LOCK_EVENT: Final = "SELECT id, state FROM event WHERE slug = %(slug)s FOR UPDATE"
 
+LEAVE_OUT: Final = """
+-- Who left the lobby is not drawn. Under the room's lock, like all that puts places into the draw or takes
+-- them out: as many are in it as the next statement counts, for good. Who leaves in this moment is drawn, and
+-- passed over when it is their turn.
+UPDATE place SET in_draw = false WHERE event_id = %(event)s AND in_draw AND state = 'left'
+"""
+
 END_LOBBY: Final = """
 -- Locks the room's row, for which every join waits: who joined before this is drawn, all others stand behind.
 UPDATE room SET lobby_ended_at = clock_timestamp(), version = version + 1,
@@ -134,6 +141,7 @@ def end_lobby(conn: Conn, event_id: int) -> None:
     values = {"event": event_id}
     if conn.execute(LOCK_ROOM, values).fetchone() is not None:  # counted after the lock was waited for
         conn.execute(WAIT_FOR_WISHES, values)
+        conn.execute(LEAVE_OUT, values)
         conn.execute(END_LOBBY, values)
 
 

@@ -101,7 +101,7 @@ place = Table(
     Column("buyer", Text, nullable=False),
     Column("lane", Text, nullable=False, server_default="ordinary"),
     Column("state", Text, nullable=False, server_default="waiting"),
-    Column("in_draw", Boolean, nullable=False, comment="joined before the sale began"),
+    Column("in_draw", Boolean, nullable=False, comment="joined before the sale began, and stayed"),
     Column("returned", Boolean, nullable=False, server_default=text("false"), comment="was called before"),
     Column("email", Text, nullable=True, comment="where the buyer is told that it is their turn"),
     timestamp("joined_at", now=True),
@@ -151,6 +151,9 @@ Index(
     place.c.admitted_at,
     postgresql_where=text("state = 'waiting' AND returned"),
 )
+Index(
+    "place_left_lobby", place.c.event_id, postgresql_where=text("in_draw AND state = 'left'")
+)  # joins wait while these are looked for
 Index("place_giving_back", place.c.event_id, postgresql_where=text("gives_back"))
 Index("place_changed", place.c.event_id, place.c.version, postgresql_where=text("version > 0"))
 

@@ -81,12 +81,23 @@ class History:
         self._stood: dict[tuple[str, int], Any] = {}
         self._served = (0, 0)
         self._ids: set[Any] = set()
+        self._left_lobby: set[Any] = set()
         self.cuts = 0
 
     def close(self) -> None:
         """Ends the keeper."""
         if self._own is not None:
             self._own.close()
+
+    def open(self) -> None:
+        """The sale begins."""
+        text = "SELECT id FROM place WHERE event_id = %s AND state = 'left' AND in_draw"
+        self._left_lobby = {place for (place,) in self.conn.execute(text, (self.line.event,))}
+        self.line.open()
+        drawn = self.conn.execute(
+            "SELECT count(*) FROM place WHERE event_id = %s AND in_draw", (self.line.event,)
+        )
+        assert drawn.fetchone() == (self.line.room("drawn"),), "as many are counted as are drawn"
 
     def act(self) -> None:
         """Something happens."""
@@ -206,6 +217,8 @@ class History:
         drawn_at, seed = self.line.room("drawn_at", "seed")
         if drawn_at is None:
             return
+        stand = {place for place, *_, position in rows if position}
+        assert not stand & self._left_lobby, "nobody stands in line who had left before the draw"
         for lane in Lane:
             drawn = [
                 (position, place) for place, _, of, _, _, in_draw, position in rows if in_draw and of == lane

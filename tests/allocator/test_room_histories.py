@@ -30,7 +30,7 @@ def test_whatever_happens_to_a_room_its_laws_hold(new_database, redis_url, seed)
     ):
         for number in range(ACTS):
             if number == LOBBY_ACTS:
-                history.line.open()
+                history.open()
             history.act()
         for _ in range(ACTS):
             if history.cuts:

@@ -48,7 +48,9 @@ def upgrade() -> None:
         sa.Column("buyer", sa.Text(), nullable=False),
         sa.Column("lane", sa.Text(), server_default="ordinary", nullable=False),
         sa.Column("state", sa.Text(), server_default="waiting", nullable=False),
-        sa.Column("in_draw", sa.Boolean(), nullable=False, comment="joined before the sale began"),
+        sa.Column(
+            "in_draw", sa.Boolean(), nullable=False, comment="joined before the sale began, and stayed"
+        ),
         sa.Column(
             "returned",
             sa.Boolean(),
@@ -142,6 +144,13 @@ def upgrade() -> None:
         [sa.text("(event_id + 0)"), sa.text("COALESCE(bought_at, until, begin_by)")],
         unique=False,
         postgresql_where=sa.text("state = 'admitted'"),
+    )
+    op.create_index(
+        "place_left_lobby",
+        "place",
+        ["event_id"],
+        unique=False,
+        postgresql_where=sa.text("in_draw AND state = 'left'"),
     )
     op.create_index(
         "place_live",

@@ -19,6 +19,7 @@ admitting = In("store/room/admitting.py")
 admission = In("allocator/admission.py")
 keeper = In("allocator/keeper.py")
 draw = In("store/room/draw.py")
+rooms = In("store/room/rooms.py")
 entering = In("store/room/entering.py")
 lost_time = In("store/lost_time.py")
 
@@ -247,6 +248,20 @@ DRAWING = [
         "AND lane = %(lane)s AND in_draw) AS ranked",
         "AND lane = %(lane)s) AS ranked",
         f"{DRAW}::test_who_joins_while_it_is_drawn_stands_behind_all_who_are",
+    ),
+    rooms(
+        Kind.SNAPSHOT,
+        "who left the lobby is not drawn",
+        "AND in_draw AND state = 'left'\n",
+        "AND false\n",
+        f"{DRAW}::test_who_left_the_lobby_is_not_drawn_and_nobody_stands_behind_them",
+    ),
+    rooms(
+        Kind.COUNT,
+        "as many are drawn as are counted when the lobby has been left by those who left",
+        "        conn.execute(LEAVE_OUT, values)\n        conn.execute(END_LOBBY, values)\n",
+        "        conn.execute(END_LOBBY, values)\n        conn.execute(LEAVE_OUT, values)\n",
+        f"{DRAW}::test_who_left_the_lobby_is_not_drawn_and_nobody_stands_behind_them",
     ),
     draw(
         Kind.BOUND,

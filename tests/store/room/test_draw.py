@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from store import events
 from store.errors import Conflicted
-from store.room import draw, rooms
+from store.room import draw, entering, rooms
 from store.room.draw import Drawn, Moved
 from store.room.joining import Joining
 from store.room.words import Lane
@@ -170,11 +170,26 @@ def test_a_draw_that_finds_other_places_than_were_counted_alarms_and_draws_nobod
     assert stood(conn) == []
 
 
-def test_who_left_the_lobby_was_drawn_and_moves_nobody(conn):
+def test_who_left_the_lobby_is_not_drawn_and_nobody_stands_behind_them(conn):
+    event = make_room(conn)
+    join(conn, event, "ann", "bob", "eve", "joe")
+    join(conn, event, Joining("pat", Lane.PRIORITY), Joining("pia", Lane.PRIORITY))
+    leave(conn, event, "ann", "joe", "pat")
+    join(conn, event, "joe")
+    begin_sale(conn, event)
+    assert set(line(conn, event)) == {"bob", "eve", "joe"}
+    assert line(conn, event, "priority") == ["pia"]
+    [row] = conn.execute("SELECT drawn, next_position, next_priority, joined FROM room").fetchall()
+    assert row == (4, 4, 2, 7)
+    assert len(list(draw.export(conn, event))) == 4
+
+
+def test_who_leaves_when_the_lobby_has_ended_is_drawn_and_moves_nobody(conn):
     event = make_room(conn)
     join(conn, event, "ann", "bob")
-    conn.execute("UPDATE place SET state = 'left', ended_at = now() WHERE buyer = 'ann'")
-    begin_sale(conn, event)
+    events.set_state(conn, "gig", EventState.OPEN)
+    leave(conn, event, "ann")
+    assert draw.draw(conn, event)
     assert set(line(conn, event)) == {"ann", "bob"}
 
 
@@ -206,6 +221,30 @@ def test_between_two_pages_nothing_is_open(conn, monkeypatch):
         for _ in range(15):
             next(pages)
         assert reader.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+@pytest.mark.parametrize("after", ["LEAVE_OUT", "END_LOBBY"])
+def test_who_leaves_while_the_lobby_ends_is_drawn_and_the_count_is_right(conn, monkeypatch, after):
+    """Their statement comes between two of those that end it, or came before and is committed then."""
+    event = make_room(conn)
+    join(conn, event, "ann", "bob", "eve")
+    with psycopg.connect(url_of(conn)) as other, conn.transaction():
+        leave(other, event, "ann")
+        conn.execute(rooms.LOCK_ROOM, {"event": event})
+        for name in ("LEAVE_OUT", "END_LOBBY"):
+            conn.execute(getattr(rooms, name), {"event": event})
+            if name == after:
+                leave(other, event, "bob")
+                other.commit()
+    conn.execute("UPDATE event SET state = 'open'")
+    assert draw.draw(conn, event)
+    assert set(line(conn, event)) == {"ann", "bob", "eve"}
+
+
+def leave(conn, event, *buyers):
+    """They leave the lobby, as `store.room.entering` writes it."""
+    for buyer in buyers:
+        assert conn.execute(entering.LEAVE, {"event": event, "buyer": buyer}).rowcount == 1
 
 
 def listed(count, lane=Lane.ORDINARY):

@@ -9,7 +9,7 @@ import pytest
 
 from store import lost_time
 from store.lookups import PLAN_BY_KEY
-from store.room import admitting, draw, entering, joining, standing
+from store.room import admitting, draw, entering, joining, rooms, standing
 from store.room.words import Lane
 
 PLACES = 60_000
@@ -81,6 +81,7 @@ STATEMENTS = pytest.mark.parametrize(
         (entering.MORE, {"place_live", "room_pkey"}),
         (entering.LEAVE, {"place_live"}),
         (entering.CHANGED, {"place_changed", "line_place"}),
+        (rooms.LEAVE_OUT, {"place_left_lobby"}),
         (draw.PAGE, {"line_pkey"}),
         (joining.READ, {"line_place"}),
     ],
