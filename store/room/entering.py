@@ -43,8 +43,8 @@ UPDATE place
 """
 
 LEAVE: Final = """
--- A wish for the ballot goes with the place. Who was called and has not begun gives that back to the pace, once:
--- see `admitting.GIVE_BACK`.
+-- A wish for the ballot goes with the place. Who was called and has not begun gives that back to the pace,
+-- once: see `admitting.GIVE_BACK`.
 WITH gone AS (
   UPDATE place SET state = 'left', ended_at = clock_timestamp(),
          gives_back = (state = 'admitted' AND begun_at IS NULL)

@@ -56,8 +56,8 @@ WRITING = [
     admitting(
         Kind.CONDITION,
         "who was given more time in the moment it ran out has it",
-        '   AND {DUE} <= to_timestamp(%(run_by)s / 1000000.0)\n"""\n\nADMIT',
-        '"""\n\nADMIT',
+        '   AND {DUE} <= to_timestamp(%(run_by)s / 1000000.0)\n"""\n\nGIVE_BACK',
+        '"""\n\nGIVE_BACK',
         f"{MORE}::test_who_was_given_more_time_before_the_owner_ends_the_place_keeps_it",
     ),
     admitting(
