@@ -64,6 +64,11 @@ class Stock:
         self._area_ends: list[set[int]] = [set() for _ in plan.areas]
         """Whole seconds, rounded down: at most one entry for each second that a hold can last."""
 
+    @property
+    def kinds(self) -> list[tuple[int, int, bool]]:
+        """(section, category, whether kept for accessible places) of its seats, each once."""
+        return self._kinds
+
     def under(self, plan: Plan) -> Stock:
         """The same seats and places, some of other categories."""
         stock = Stock(plan)

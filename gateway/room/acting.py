@@ -59,6 +59,26 @@ class Asker(NamedTuple):
 
     buyer: str
     address: Address
+    waited: str | None = None
+    """A ticket of patience, of who cannot prove."""
+
+
+def asking_of(event: EventRuntime, asker: Asker, body: Join | JoinBody) -> Asking:
+    """What is known of who wants a place; raises `NotFound` (no_room)."""
+    room = room_of(event)
+    known = room.places.get(asker.buyer)
+    return Asking(
+        room.event_id,
+        event.row.slug,
+        room.now.room.terms,
+        asker.address,
+        asker.buyer,
+        has_code=body.code is not UNSET,
+        has_place=known is not None and known.place is not None and known.place.state in LIVE,
+        proof=None if body.proof is UNSET else body.proof,
+        waited=asker.waited,
+        human=None if body.human is UNSET else body.human,
+    )
 
 
 def ask_to_join(
@@ -80,19 +100,7 @@ def ask_to_join(
 
 
 def _ask(runtime: Runtime, event: EventRuntime, asker: Asker, body: Join | JoinBody, then: Then) -> None:
-    room = room_of(event)
-    known = room.places.get(asker.buyer)
-    asking = Asking(
-        room.event_id,
-        event.row.slug,
-        room.now.room.terms,
-        asker.address,
-        asker.buyer,
-        has_code=body.code is not UNSET,
-        has_place=known is not None and known.place is not None and known.place.state in LIVE,
-        proof=None if body.proof is UNSET else body.proof,
-        human=None if body.human is UNSET else body.human,
-    )
+    room, asking = room_of(event), asking_of(event, asker, body)
     runtime.guard.check(asking)
     if asking.has_code:
         then = _telling_right_codes(runtime.guard, asking, then)

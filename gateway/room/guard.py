@@ -1,5 +1,5 @@
-"""What stands before a place in line: bounds, proof of work, the human check; and evidence of who was
-refused.
+"""What stands before a place in line: bounds, proof of work or a wait in its place, the human check; and
+evidence of who was refused.
 
 Nobody is turned away in silence: each refusal has a code, says what to do, and is counted.
 """
@@ -19,6 +19,7 @@ from gateway.ending import end
 from gateway.room.human import HumanCheck, HumanCheckFailed
 from gateway.room.keys import RoomKeys
 from gateway.room.limits import Kind, Limits, TurnedAway
+from gateway.room.patience import Patience, WaitRefused
 from gateway.room.proof import ProofRefused, Proofs
 from gateway.room.refusals import Refusals
 from gateway.room.settings import RoomSettings
@@ -42,6 +43,8 @@ class Asking(Struct, frozen=True):
     has_place: bool = False
     """Is known to have one: asks again, and proves nothing once more."""
     proof: str | None = None
+    waited: str | None = None
+    """A ticket of patience, in place of a proof."""
     human: str | None = None
     """What the human check gave them."""
 
@@ -80,6 +83,7 @@ class Guard:
         own = secrets.token_bytes(32)
         self.limits = Limits(settings, clock)
         self.proofs = Proofs(keys.secret("proof") if keys else own, settings.proof_tries_max)
+        self.patience = Patience(keys.secret("patience") if keys else own)
         self.human = HumanCheck(settings)
         self.refusals = Refusals(pool, keys.secret("addresses") if keys else own)
         self._clock = clock
@@ -98,7 +102,8 @@ class Guard:
         return self.proofs.challenge(slug, buyer)
 
     def check(self, asking: Asking) -> None:
-        """Let them pass, or raise `TurnedAway`, `ProofRefused` or `Busy`; `check_human` comes after it.
+        """Let them pass, or raise `TurnedAway`, `ProofRefused`, `WaitRefused` or `Busy`; `check_human` comes
+        after it.
 
         Of an attempt with a code tell `code_was_right` where it was.
         """
@@ -110,8 +115,21 @@ class Guard:
                 return
             self._meter(asking.event_id).count(self._clock())
             if self.proof_required(asking.event_id, asking.terms):
-                self.proofs.check(asking.slug, asking.buyer, asking.proof)
-        except (TurnedAway, ProofRefused) as error:
+                if asking.waited:
+                    self.patience.check(asking.slug, asking.buyer, asking.address, asking.waited)
+                else:
+                    self.proofs.check(asking.slug, asking.buyer, asking.proof)
+        except (TurnedAway, ProofRefused, WaitRefused) as error:
+            self.refusals.count(asking.event_id, error.reason, asking.address)
+            raise
+
+    def patience_for(self, asking: Asking) -> str:
+        """A ticket for who waits in place of a proof; asking for one counts as a join. Raises
+        `TurnedAway`."""
+        try:
+            self.limits.check(asking.address, asking.buyer, Kind.JOIN)
+            return self.patience.give(asking.slug, asking.buyer, asking.address)
+        except TurnedAway as error:
             self.refusals.count(asking.event_id, error.reason, asking.address)
             raise
 

@@ -39,6 +39,7 @@ WHAT_TO_DO: Final = {
     Reason.ADDRESS_JOINS: "Very many join from your network. Wait {wait}, or use another connection.",
     Reason.BUYER_JOINS: "You asked for a place very often. It is not lost: wait {wait}, then ask again.",
     Reason.ADDRESS_CODES: "Too many wrong codes came from your network. Wait {wait}, or join without one.",
+    Reason.ADDRESS_WAITS: "Very many of your network wait. Ask again in {wait}, or turn JavaScript on.",
     Reason.BUYER_CODES: "Too many wrong codes. Wait {wait}, look at your invitation, or join without one.",
 }
 

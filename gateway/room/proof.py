@@ -13,14 +13,13 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
 
 import altcha
 
 from gateway.buyers.decode import PROOF_LENGTH_MAX
-from gateway.problems import Busy
+from gateway.room.used import USED_MAX, Used
 from store.errors import BadRequest
 from store.room.refused import Reason
 
@@ -29,8 +28,6 @@ ITERATIONS: Final = 200
 """Of one try: enough that a browser works and does not wait for itself, few enough to draw thousands a
 second."""
 VALID_SECONDS: Final = 600
-USED_MAX: Final = 500_000
-"""Used and not over yet, remembered; at the bound nobody is believed for a while."""
 
 
 class ProofRefused(BadRequest):
@@ -59,9 +56,7 @@ class Proofs:
         self._names = hmac.digest(secret, b"buyer", "sha256")
         self._tries_max = tries_max
         self._clock = clock
-        self._used: OrderedDict[str, int] = OrderedDict()
-        """Signature and end of each challenge that was used; in the order of their use."""
-        self._used_max = used_max
+        self._used = Used(used_max)
 
     def challenge(self, event: str, buyer: str) -> dict[str, Any]:
         """A challenge as ALTCHA has it (version 2), for this buyer at this event."""
@@ -93,20 +88,8 @@ class Proofs:
             raise ProofRefused(
                 Reason.PROOF_NOT_VALID, f"The proof of work is for another buyer or event. {_NEW}"
             )
-        self._use(payload.challenge.signature, said.expires_at)
-
-    def _use(self, signature: str, expires_at: int) -> None:
-        if signature in self._used:
+        if not self._used.use(payload.challenge.signature, said.expires_at, self._clock()):
             raise ProofRefused(Reason.PROOF_USED, f"The proof of work was used before. {_NEW}")
-        now = self._clock()
-        while self._used and (len(self._used) >= self._used_max or self._first_end() < now):
-            if self._first_end() >= now:
-                raise Busy("too_many_proofs", "Too many join here now. Try again in a minute.")
-            self._used.popitem(last=False)
-        self._used[signature] = expires_at
-
-    def _first_end(self) -> int:
-        return next(iter(self._used.values()))
 
     def _name(self, buyer: str) -> str:
         """A buyer's, which tells nobody who they are."""

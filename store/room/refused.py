@@ -35,6 +35,9 @@ class Reason(StrEnum):
     PROOF_NOT_VALID = "proof_not_valid"
     PROOF_EXPIRED = "proof_expired"
     PROOF_USED = "proof_used"
+    ADDRESS_WAITS = "too_many_wait_from_address"
+    WAIT_NOT_OVER = "wait_not_over"
+    WAIT_NOT_VALID = "wait_not_valid"
     HUMAN_CHECK = "human_check_failed"
 
 

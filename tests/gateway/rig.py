@@ -273,7 +273,10 @@ async def read_answer(reader: asyncio.StreamReader) -> Answer:
     """The next answer on a connection, which may stay open after it."""
     top = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), WITHIN)).decode()
     first, *others = top.strip().split("\r\n")
-    found = {name.lower(): value for name, _, value in (line.partition(": ") for line in others)}
+    found: dict[str, str] = {}
+    for name, _, value in (line.partition(": ") for line in others):
+        before = found.get(name.lower())
+        found[name.lower()] = value if before is None else f"{before}, {value}"
     if found.get("transfer-encoding") == "chunked":
         body = b""
         while size := int(await reader.readline(), 16):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 import re
 from collections.abc import Iterator
@@ -12,50 +11,16 @@ import psycopg
 import pytest
 
 from store.words import EventState
-from tests.gateway.rig import EVENT, Answer, Served, StandIn, gateway, make_event, scenario, token
+from tests.gateway.rig import EVENT, StandIn, gateway, make_event, scenario, token
 from tests.gateway.room.lobby import asked, call, make_room, open_and_draw
+from tests.gateway.room.visitor import LINE, Visitor
 from tests.store.test_holds import HOLD, hold
-
-LINE = f"/e/{EVENT}/line"
 
 
 @pytest.fixture
 def conn(database_url: str) -> Iterator[psycopg.Connection[Any]]:
     with psycopg.connect(database_url, autocommit=True) as connection:
         yield connection
-
-
-class Visitor:
-    """A browser without scripts: keeps cookies and follows forms."""
-
-    def __init__(self, served: Served) -> None:
-        self._served = served
-        self.cookies: dict[str, str] = {}
-
-    async def page(self) -> str:
-        answer = await self._served.http("GET", LINE, headers=self._head())
-        assert answer.status == 200
-        assert "form-action 'self'" in answer.headers["content-security-policy"]
-        return answer.body.decode()
-
-    async def sees(self, text: str) -> str:
-        """The page once it says so; a place is believed to be as it was for a second."""
-        while True:
-            page = await self.page()
-            if text in page:
-                return page
-            await asyncio.sleep(0.05)
-
-    async def press(self, act: str, body: str = "", **head: str) -> Answer:
-        origin = {"Origin": f"http://127.0.0.1:{self._served.port}", "Sec-Fetch-Site": "same-origin"}
-        sent = self._head() | origin | {name.replace("_", "-"): value for name, value in head.items()}
-        answer = await self._served.http("POST", f"{LINE}/{act}", body=body.encode(), headers=sent)
-        for name, value in re.findall(r"(onsale-\w+)=([^;]*)", answer.headers.get("set-cookie", "")):
-            self.cookies[name] = value.strip('"')
-        return answer
-
-    def _head(self) -> dict[str, str]:
-        return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
 
 
 class Holds(StandIn):
@@ -78,7 +43,7 @@ async def test_from_the_lobby_to_a_ticket_by_forms_alone(engine_urls, conn):
         open_and_draw(conn, event)
         page = await ann.sees("You are in line")
         assert "You are next" in page
-        assert 'http-equiv="refresh" content="12;' in page
+        assert ann.last.headers["refresh"] == f"12; url={LINE}"
         call(conn, event, 1)
         await ann.sees("It is your turn")
         assert (await ann.press("begin")).status == 303

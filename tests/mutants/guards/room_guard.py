@@ -7,6 +7,8 @@ from tests.mutants.mutant import In, Kind, Mutant
 ADDRESSES = "tests/gateway/room/test_addresses.py"
 LIMITS = "tests/gateway/room/test_limits.py"
 PROOF = "tests/gateway/room/test_proof.py"
+PATIENCE = "tests/gateway/room/test_patience.py"
+LINE_FORMS = "tests/gateway/room/test_line_forms.py"
 GUARD = "tests/gateway/room/test_guard.py"
 GUARDED = "tests/gateway/room/test_guarded.py"
 TOKENS = "tests/gateway/room/test_admission_tokens.py"
@@ -16,6 +18,9 @@ addresses = In("gateway/addresses.py")
 app = In("gateway/app.py")
 limits = In("gateway/room/limits.py")
 proof = In("gateway/room/proof.py")
+used = In("gateway/room/used.py")
+patience = In("gateway/room/patience.py")
+visit = In("gateway/pages/visit.py")
 human = In("gateway/room/human.py")
 guard = In("gateway/room/guard.py")
 acting = In("gateway/room/acting.py")
@@ -77,10 +82,10 @@ MUTANTS: list[Mutant] = [
         f"{LIMITS}::test_one_who_is_refused_takes_nothing_from_their_neighbours",
         f"{LIMITS}::test_thousands_of_joins_from_one_address_are_refused_with_what_to_do",
     ),
-    proof(
+    used(
         Kind.DEDUPE,
         "a proof of work is good once",
-        "        if signature in self._used:\n",
+        "        if name in self._ends:\n",
         "        if False:\n",
         f"{PROOF}::test_who_solved_it_may_join_once",
     ),
@@ -98,12 +103,69 @@ MUTANTS: list[Mutant] = [
         "",
         f"{PROOF}::test_it_is_for_one_buyer_at_one_event",
     ),
-    proof(
+    used(
         Kind.BOUND,
         "proofs that were used are remembered in bounded memory",
-        "(len(self._used) >= self._used_max or self._first_end() < now)",
+        "(len(self._ends) >= self._used_max or self._first_end() < now)",
         "self._first_end() < now",
         f"{PROOF}::test_what_was_used_is_remembered_until_it_ends_and_in_bounded_memory",
+    ),
+    patience(
+        Kind.BOUND,
+        "waits of one address go one after the other",
+        "max(now, self._last_due.get(address, now)) + PATIENCE_SECONDS",
+        "now + PATIENCE_SECONDS",
+        f"{PATIENCE}::test_tickets_of_one_address_are_due_one_after_the_other_and_of_another_at_once",
+        f"{PATIENCE}::test_an_address_gets_no_more_places_by_waiting_than_its_waits_have_room",
+    ),
+    patience(
+        Kind.CLOCK,
+        "nobody joins before their wait is over",
+        "        if left:\n",
+        "        if False:\n",
+        f"{PATIENCE}::test_who_waited_may_join_once_and_not_sooner",
+    ),
+    patience(
+        Kind.DEDUPE,
+        "a wait gives one place",
+        " or ticket in self._used",
+        "",
+        f"{PATIENCE}::test_who_waited_may_join_once_and_not_sooner",
+    ),
+    patience(
+        Kind.TOKEN,
+        "a wait is over one day",
+        "due + GOOD_SECONDS < self._clock()",
+        "False",
+        f"{PATIENCE}::test_it_ends",
+    ),
+    patience(
+        Kind.TOKEN,
+        "a wait is for one buyer at one event from one address",
+        '"\\x00".join((str(due), event, address, buyer))',
+        "str(due)",
+        f"{PATIENCE}::test_it_is_for_one_buyer_at_one_event_from_one_address",
+    ),
+    patience(
+        Kind.BOUND,
+        "nobody is told to wait for longer than ten minutes",
+        "        if over > 0:\n",
+        "        if False:\n",
+        f"{PATIENCE}::test_an_address_whose_waits_reach_far_is_told_when_to_ask_again",
+    ),
+    patience(
+        Kind.BOUND,
+        "addresses that wait are remembered in bounded memory",
+        "        if len(self._last_due) > self._kept_max:\n            self._last_due.popitem(last=False)\n",
+        "",
+        f"{PATIENCE}::test_what_is_remembered_is_bounded_and_who_asks_again_and_again_is_remembered",
+    ),
+    visit(
+        Kind.CONDITION,
+        "who presses again waits no longer",
+        "        if self._wait_left() is None:\n",
+        "        if True:\n",
+        f"{LINE_FORMS}::test_who_cannot_prove_waits_and_joins",
     ),
     human(
         Kind.CONDITION,

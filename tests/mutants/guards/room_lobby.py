@@ -10,7 +10,7 @@ room = In("gateway/pages/static/core/room.js")
 roomline = In("gateway/pages/static/core/roomline.js")
 sale = In("gateway/pages/static/core/sale.js")
 line = In("gateway/pages/line.py")
-plain = In("gateway/pages/plain.py")
+plain = In("gateway/pages/plain_html.py")
 
 MUTANTS: list[Mutant] = [
     room(
@@ -51,8 +51,8 @@ MUTANTS: list[Mutant] = [
     plain(
         Kind.CONDITION,
         "an organiser's text is no markup on a plain page",
-        "        return escape(text)\n",
-        "        return str(text)\n",
+        "        return escape(self.bare(code, **values))\n",
+        "        return self.bare(code, **values)\n",
         f"{LINE}::test_what_others_wrote_is_text_and_no_markup",
     ),
 ]
