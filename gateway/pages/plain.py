@@ -71,7 +71,8 @@ def body(seen: Seen) -> str:
         told = f"<b>{head}</b> <span>{plain_wish.nothing(seen.answer, words)}</span>"
         parts.append(f'<div class="notice warn" role="status">{told}</div>')
     parts += _cards(seen, page, words)
-    parts.append(_renewing(seen, page, words))
+    if seen.form != "leave":  # which has its own way back
+        parts.append(_renewing(seen, page, words))
     return "\n".join(parts)
 
 

@@ -97,7 +97,10 @@ class Page(Struct, frozen=True):
             f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(text)}</option>'
             for value, text in options
         )
-        return f'<label class="choose">{label} <select name="{name}">{lines}</select></label>'
+        return (
+            f'<div class="choose"><label for="line-{name}">{label}</label>'
+            f'<select id="line-{name}" name="{name}">{lines}</select></div>'
+        )
 
 
 def titled(title: str, text: str = "", *, done: bool = False) -> str:

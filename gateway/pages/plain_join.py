@@ -54,7 +54,10 @@ def _way_in(seen: Seen, page: Page, words: Words, label: str) -> str:
     lobby = words("plain.wait_lobby" if seen.room["phase"] == "lobby" else "plain.wait_line")
     why = f'<p class="why">{words("plain.wait_why")} {lobby}</p>'
     if seen.wait_left is None:
-        return why + page.form("wait", words("plain.wait_begin", count=seen.wait_new))
+        begin = words("plain.wait_begin", count=seen.wait_new)
+        return why + (
+            page.form("join", begin, _fields(page, words)) if seen.typed else page.form("wait", begin)
+        )
     if seen.wait_left:
         left = f'<p class="large"><b>{words("plain.wait_left", count=seen.wait_left)}</b></p>'
         if seen.typed:  # nothing that was typed is lost by a page that renews itself

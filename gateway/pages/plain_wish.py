@@ -168,6 +168,6 @@ def nothing(asked: Asked, words: Words) -> str:
     """Why nothing was given, or that it is over."""
     if asked.stage in OVER:
         return words("plain.over")
-    if asked.stage == "sold_out" and isinstance(largest := asked.result.get("largest"), int) and largest:
-        return words("plain.nothing_together", count=largest)
+    if asked.stage == "sold_out" and asked.result.get("reason") == "none_together":
+        return words("plain.nothing_together")
     return words(f"plain.nothing_{asked.stage if asked.stage in NOTHING else 'other'}")

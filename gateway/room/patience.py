@@ -66,7 +66,7 @@ class Patience:
 
     def give(self, event: str, buyer: str, address: Address) -> str:
         """A ticket, or `TurnedAway` (too_many_wait_from_address), which makes nobody's wait longer."""
-        due = math.ceil(self._due(address))
+        due = self._due(address)
         over = due - self._clock() - AHEAD_SECONDS_MAX
         if over > 0:
             raise TurnedAway(Reason.ADDRESS_WAITS, math.ceil(over))
@@ -74,7 +74,7 @@ class Patience:
         self._last_due.move_to_end(address)
         if len(self._last_due) > self._kept_max:
             self._last_due.popitem(last=False)
-        return self._ticket(due, event, buyer, address)
+        return self._ticket(round(due * 1000), event, buyer, address)
 
     def wait_of(self, address: Address) -> int:
         """So many seconds who asks for a ticket now would wait."""
@@ -102,15 +102,15 @@ class Patience:
         now = self._clock()
         return max(now, self._last_due.get(address, now)) + PATIENCE_SECONDS
 
-    def _read(self, event: str, buyer: str, address: Address, ticket: str) -> int | None:
+    def _read(self, event: str, buyer: str, address: Address, ticket: str) -> float | None:
         """When a ticket of ours is due that is for them; None: it is none."""
         written = ticket[:TICKET_LENGTH_MAX].partition(".")[0]
         if not (written.isascii() and written.isdecimal()):
             return None
-        due = int(written)
-        ours = self._ticket(due, event, buyer, address)
-        return due if hmac.compare_digest(ours.encode(), ticket.encode(errors="replace")) else None
+        due_ms = int(written)
+        ours = self._ticket(due_ms, event, buyer, address)
+        return due_ms / 1000 if hmac.compare_digest(ours.encode(), ticket.encode(errors="replace")) else None
 
-    def _ticket(self, due: int, event: str, buyer: str, address: Address) -> str:
-        said = "\x00".join((str(due), event, address, buyer))  # only the last may have any character
-        return f"{due}.{hmac.digest(self._signs, said.encode(), 'sha256').hex()}"
+    def _ticket(self, due_ms: int, event: str, buyer: str, address: Address) -> str:
+        said = "\x00".join((str(due_ms), event, address, buyer))  # only the last may have any character
+        return f"{due_ms}.{hmac.digest(self._signs, said.encode(), 'sha256').hex()}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -9,8 +10,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from gateway.buyers.decode import request_from_json
+from gateway.pages.wishes import SECTION, Fallback, Wished, want_of
+from store.wire import canonical_want, decode_want
 from store.words import FALLBACKS_MAX
 from tests.browser.fake_gateway import FakeGateway
+from tests.browser.test_access import static_of
 
 pytestmark = pytest.mark.browser
 
@@ -185,3 +189,40 @@ def test_whatever_is_ticked_the_gateway_takes_it(page: Page) -> None:
         assert len(tries) == len(read.choices), "nothing is tried twice"
         assert len({sum(party.quantity for party in choice.parties) for choice in read.choices}) == 1
         assert len({sum(party.accessible for party in choice.parties) for choice in read.choices}) == 1
+
+
+_SAID = """async ([said, sections, static]) => {
+  const { emptyWish } = await import(`${static}/core/wishes.js`);
+  const { emptyChoice, wantOf } = await import(`${static}/core/choice.js`);
+  const best = (one) => ({ ...emptyWish(), ...one });
+  const wish = (one) => wantOf({ ...emptyChoice(), mode: "best", best: best(one) }, { sections });
+  return said.map((one) => JSON.stringify(wish(one)));
+}"""
+
+
+def test_the_same_wish_is_the_same_request_from_the_page_without_scripts(
+    page: Page, fake: FakeGateway
+) -> None:
+    plan = fake.plan
+    ticks = [frozenset(some) for n in range(6) for some in itertools.combinations(Fallback, n)]
+    forms = [
+        Wished(quantity, place, price, accessible, ticked)
+        for quantity, accessible in ((1, 0), (2, 1), (3, 2), (5, 4), (13, 0))
+        for place in ("", SECTION + WHERE)
+        for price in ("", plan.categories[0].name)
+        for ticked in ticks
+    ]
+    said = [
+        {
+            "quantity": one.quantity,
+            "section": one.section,
+            "price": f"={one.category}" if one.category else "",
+            "accessible": one.accessible,
+            "ticked": list(one.ticked),
+        }
+        for one in forms
+    ]
+    sections = [section.name for section in plan.sections]
+    theirs = page.evaluate(_SAID, [said, sections, static_of(page)])
+    for form, text in zip(forms, theirs, strict=True):
+        assert canonical_want(want_of(form, plan)) == canonical_want(decode_want(text)), form

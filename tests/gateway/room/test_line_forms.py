@@ -156,6 +156,7 @@ async def test_who_cannot_prove_waits_and_joins(engine_urls, conn):
 @scenario
 async def test_what_was_typed_when_a_room_became_busy_is_kept_through_the_wait(engine_urls, conn):
     event = make_room(engine_urls.database_url, proof=Proof.ALWAYS)
+    wrong = urlencode({"code": "7K2M-Q9RT-X4WD-WRON", "email": "ann@example.org"})
     (code,) = codes.issue(conn, event, "fan club", 1, 1)
     async with gateway(engine_urls) as served:
         clock = patient(served)
@@ -166,6 +167,11 @@ async def test_what_was_typed_when_a_room_became_busy_is_kept_through_the_wait(e
         assert f'value="{code}"' in shown.body.decode()
         assert b"10 seconds left to wait" in shown.body
         assert "refresh" not in shown.headers
+        clock.now += 10
+        told = (await ann.press("join", wrong)).body.decode()
+        assert "That did not work" in told
+        assert 'value="ann@example.org"' in told, "also where the wait was used up"
+        assert b"10 seconds left to wait" in (await ann.press("join", typed)).body
         clock.now += 10
         assert (await ann.press("join", typed)).status == 303
         assert "a line of its own" in await ann.page()

@@ -122,7 +122,7 @@ def test_it_ends(clock):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda due, signed: f"{int(due) - PATIENCE_SECONDS}.{signed}",
+        lambda due, signed: f"{int(due) - 1000 * PATIENCE_SECONDS}.{signed}",
         lambda due, signed: f"0{due}.{signed}",
         lambda due, signed: f"{due}.{signed}.",
         lambda due, signed: f"{due}.{signed[:-1]}",

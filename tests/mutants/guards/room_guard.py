@@ -142,8 +142,8 @@ MUTANTS: list[Mutant] = [
     patience(
         Kind.TOKEN,
         "a wait is for one buyer at one event from one address",
-        '"\\x00".join((str(due), event, address, buyer))',
-        "str(due)",
+        '"\\x00".join((str(due_ms), event, address, buyer))',
+        "str(due_ms)",
         f"{PATIENCE}::test_it_is_for_one_buyer_at_one_event_from_one_address",
     ),
     patience(

@@ -208,7 +208,7 @@ export default {
   "plain.nothing": "Nothing is held for you",
   "plain.nothing_taken": "Somebody got it a moment before you. Choose others.",
   "plain.nothing_sold_out": "Nothing is left that fits. Try fewer, elsewhere, or another price.",
-  "plain.nothing_together": "At most {count} that fit are left together. Try fewer, or tick that you may sit apart.",
+  "plain.nothing_together": "Not enough that fit are left together. Try fewer, elsewhere, another price, or tick that you may sit apart.",
   "plain.nothing_limit_reached": "That would be more than one person can have here. Choose fewer, or give some back.",
   "plain.nothing_closed": "Nothing is sold here just now. You paid nothing.",
   "plain.nothing_waitlisted": "Nothing is left just now. You are on the waiting list, and hear of it when something comes back.",
