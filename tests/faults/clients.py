@@ -29,6 +29,7 @@ from websockets.exceptions import WebSocketException
 from bench.client import decode_head
 from bench.clients import ASK_AGAIN_CODES
 from bench.evidence import Ask, Frame, HoldOp, Leaving, Seen, read_frame, read_json
+from gateway.ending import end
 from store.wire import canonical_want
 from store.words import Best, Want
 
@@ -128,8 +129,7 @@ class Desk:
     async def _end_all(self) -> None:
         tasks = [task for crowd in self._crowds for task in crowd.tasks]
         tasks += [task for buyer in self.buyers for task in buyer.tasks]
-        for task in tasks:
-            task.cancel()
+        await end(tasks)
         await asyncio.gather(*tasks, return_exceptions=True)
         self._change.cancel()
 

@@ -10,6 +10,7 @@ import msgspec
 import psycopg
 import pytest
 
+from gateway.ending import end
 from gateway.room import document, status
 from gateway.room.document import Encoded, Status
 from gateway.room.known import Known
@@ -381,10 +382,11 @@ async def test_news_in_redis_makes_a_gateway_look_and_lost_news_costs_a_second(
                 await owner.redis.publish(room_channel(EVENT), encode(1))
                 await asyncio.sleep(0.05)
 
-        async with asyncio.TaskGroup() as group:
-            poking = group.create_task(poke())
+        poking = asyncio.create_task(poke())
+        try:
             assert (await ann.receive("room"))["message"]["text"] == "Heard."
-            poking.cancel()
+        finally:
+            await end([poking])
 
 
 @scenario
