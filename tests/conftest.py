@@ -6,7 +6,8 @@ applied; it hands their addresses to the xdist workers. Durability stays on: it 
 - `database_url`: this worker's database, migrated, and emptied before each test that asks for it.
 - `new_database()`: one more database, for tests that change the schema.
 - `redis_url`: an empty numbered database of this worker's Valkey.
-- `engine_urls`: both, as the rooms take them; `engine_urls_of_module`: emptied once for the tests of a file.
+- `engine_urls`: both, as the rooms take them.
+- `engines_beside(rig)`: both, kept by whoever starts something once for tests that also ask for the others.
 """
 
 from __future__ import annotations
@@ -229,10 +230,11 @@ def redis_url(rig: Rig) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _empty_redis(rig: Rig) -> Iterator[str]:
+def _empty_redis(rig: Rig, *, beside: bool = False) -> Iterator[str]:
     number = 0 if rig.worker == "main" else 1 + int(rig.worker.removeprefix("gw"))
-    assert number < REDIS_DATABASES, f"more workers than the test Valkey has databases: {REDIS_DATABASES}"
-    url = f"{rig.redis_url.rpartition('/')[0]}/{number}"
+    most = REDIS_DATABASES // 2
+    assert number < most, f"more workers than the test Valkey has databases for: {most}"
+    url = f"{rig.redis_url.rpartition('/')[0]}/{number + most * beside}"
     with redis.Redis.from_url(url) as client:
         client.flushdb()
         yield url
@@ -244,10 +246,9 @@ def engine_urls(database_url: str, redis_url: str) -> EngineUrls:
     return EngineUrls(database_url=database_url, redis_url=redis_url)
 
 
-@pytest.fixture(scope="module")
-def engine_urls_of_module(rig: Rig, worker_database: WorkerDatabase) -> Iterator[EngineUrls]:
-    """Both, empty when a file's tests begin and not between them: for what is started once for all of them.
-    None of them may ask for `database_url` or `redis_url`."""
-    worker_database.empty()
-    with _empty_redis(rig) as redis_url:
-        yield EngineUrls(database_url=worker_database.url, redis_url=redis_url)
+@contextlib.contextmanager
+def engines_beside(rig: Rig) -> Iterator[EngineUrls]:
+    """Both, empty, which no test that asks for `database_url` or `redis_url` touches; one at a time."""
+    name = f"test_{rig.worker}_beside"
+    with _new_database(rig, name, TEMPLATE) as database_url, _empty_redis(rig, beside=True) as redis_url:
+        yield EngineUrls(database_url=database_url, redis_url=redis_url)

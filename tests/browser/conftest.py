@@ -16,7 +16,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from onsale.processes import Stack
 from tests.browser.fake_gateway import FakeGateway, Running
+from tests.browser.live_stack import running_stack
+from tests.conftest import Rig, engines_beside
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = (
@@ -101,6 +104,13 @@ def fake() -> FakeGateway:
 def url(fake: FakeGateway, door: Running) -> str:
     door.serve(fake)
     return door.url
+
+
+@pytest.fixture(scope="package")
+def stack(rig: Rig) -> Iterator[Stack]:
+    """Real processes, started once for all journeys; see `live_stack`."""
+    with engines_beside(rig) as urls, running_stack(urls) as running:
+        yield running
 
 
 @dataclass

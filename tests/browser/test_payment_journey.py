@@ -6,35 +6,22 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import itertools
-import os
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
 
 import psycopg
 import pytest
-from msgspec import json
 from playwright.sync_api import Page, expect
 
 from gateway.payments.simulated import Simulated
-from onsale.processes import Stack, throwaway_stack
-from store import events
+from onsale.processes import Stack
 from store.payments import refunds
-from store.plan import Category, Plan, Seat, Section, number
-from store.settings import EngineUrls
-from store.venues.rows import save_venue
-from store.words import EventState
 from tests.browser.conftest import Profile, Tabs
+from tests.browser.live_stack import LiveEvent, hold_two, live_event, rows_of, tell_notices
 from tests.browser.payers import CARD, PAY, STATE
 
 pytestmark = pytest.mark.browser
 
-EVENTS = f"matins-{os.getpid()}"
-"""Each process that runs tests has its own, for channels are the whole server's."""
-NUMBERS = itertools.count(1)
 IN_TIME = {"hold_ttl_seconds": 480}
 RUNS_OUT = {"hold_ttl_seconds": 10, "extensions_max": 0}
 """Long enough to go to the provider and pay there on a busy machine."""
@@ -42,69 +29,22 @@ REFUND = RUNS_OUT | {"late_payment": "refund"}
 REACQUIRE = RUNS_OUT | {"late_payment": "reacquire"}
 
 
-def two_seats() -> Plan:
-    seats = [Seat(f"A-{n}", 0, "A", str(n), 0, float(n), 1.0) for n in (1, 2)]
-    gold = Category("Gold", 4800, "EUR", "#aa8800")
-    return number("Chapel", "EUR", [gold], [Section("Stalls")], seats, [], focal=(1.5, 0.0), size=(3.0, 3.0))
-
-
-@pytest.fixture(scope="module")
-def stack(engine_urls_of_module: EngineUrls) -> Iterator[Stack]:
-    """One for all of these tests; each has an event of its own on it."""
-    with throwaway_stack(
-        gateways=2,
-        allocators=1,
-        payments=True,
-        database_url=engine_urls_of_module.database_url,
-        redis_url=engine_urls_of_module.redis_url,
-        env={"ONSALE_DEMO": "1"},
-    ) as running:
-        yield running
-
-
-@dataclass(frozen=True)
-class Matins:
-    """An event of two seats on that stack."""
-
-    stack: Stack
-    slug: str
-    id: int
-
-    def column(self, query: str) -> list[Any]:
-        """What the query gives, whose %s is the event."""
-        with psycopg.connect(self.stack.urls.database_url) as conn:
-            return [row[0] for row in conn.execute(query, [self.id]).fetchall()]
+@pytest.fixture
+def matins(stack: Stack, request: pytest.FixtureRequest) -> Iterator[LiveEvent]:
+    """Two seats on sale, on the terms that the test names."""
+    with live_event(stack, "Matins", rows_of(2), payment="required", **request.param) as there:
+        yield there
 
 
 @pytest.fixture
-def matins(stack: Stack, request: pytest.FixtureRequest) -> Iterator[Matins]:
-    """On sale on the terms that the test names, and closed after it."""
-    with psycopg.connect(stack.urls.database_url, autocommit=True) as conn:
-        plan = two_seats()
-        venue = save_venue(conn, "chapel", plan)
-        slug = f"{EVENTS}-{next(NUMBERS)}"
-        number = events.create_event(conn, slug, "Matins", venue, plan, payment="required", **request.param)
-        events.set_state(conn, slug, EventState.OPEN)
-        yield Matins(stack, slug, number)
-        tell_notices(stack, True)
-        events.set_state(conn, slug, EventState.CLOSED)
-
-
-@pytest.fixture
-def buyer(profile: Profile, matins: Matins) -> Iterator[Page]:
+def buyer(profile: Profile, matins: LiveEvent) -> Iterator[Page]:
     """Somebody who holds both seats."""
     tabs = Tabs(profile, matins.stack.base_url)
-    page = tabs.open(f"/e/{matins.slug}")
-    hold_both(page)
+    page = tabs.open(matins.path)
+    hold_two(page)
     yield page
     tabs.close()
     assert tabs.wrong == [], "the page wrote errors to the console"
-
-
-def hold_both(page: Page) -> None:
-    page.get_by_role("button", name="Best available").click()
-    page.locator(".choosing .button.main").click()
-    expect(page.locator(".holding .mine li")).to_have_count(2)
 
 
 def to_the_provider(page: Page, stack: Stack) -> None:
@@ -112,24 +52,6 @@ def to_the_provider(page: Page, stack: Stack) -> None:
     page.locator(PAY).click()
     page.wait_for_url(f"{stack.provider_url}/pay/*")
     expect(page.locator("#amount")).to_contain_text("96.00")
-
-
-def tell_notices(stack: Stack, told: bool) -> None:
-    """Whether the provider sends what it has to tell, or keeps it until it may."""
-    body = json.encode({"webhooks": told})
-    urllib.request.urlopen(urllib.request.Request(f"{stack.provider_url}/control", body)).close()
-
-
-def await_rows(
-    page: Page, matins: Matins, query: str, rows: list[Any], meanwhile: Callable[[], None]
-) -> None:
-    """Until the truth is so."""
-    for _ in range(300):
-        meanwhile()
-        if matins.column(query) == rows:
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError(f"{query} still gives {matins.column(query)}, not {rows}")
 
 
 def give_back_what_is_owed(stack: Stack) -> None:
@@ -146,7 +68,7 @@ def give_back_what_is_owed(stack: Stack) -> None:
         beside.submit(lambda: asyncio.run(give())).result()
 
 
-def pay_late(page: Page, matins: Matins) -> None:
+def pay_late(page: Page, matins: LiveEvent) -> None:
     """Paid in time, but the provider says so when the hold is over."""
     stack = matins.stack
     to_the_provider(page, stack)
@@ -155,11 +77,11 @@ def pay_late(page: Page, matins: Matins) -> None:
     page.wait_for_url(f"{stack.base_url}/e/{matins.slug}*")
     expect(page.locator(STATE)).to_contain_text("We wait for your bank’s word.")
     expect(page.locator(CARD)).to_contain_text("Your time ran out before a payment came.")
-    await_rows(page, matins, "SELECT DISTINCT state FROM hold WHERE event_id = %s", ["expired"], lambda: None)
+    matins.await_column(page, "SELECT DISTINCT state FROM hold WHERE event_id = %s", ["expired"])
 
 
 @pytest.mark.parametrize("matins", [IN_TIME], indirect=True, ids=["in time"])
-def test_choose_hold_be_declined_pay_and_have_tickets(buyer: Page, matins: Matins, stack: Stack) -> None:
+def test_choose_hold_be_declined_pay_and_have_tickets(buyer: Page, matins: LiveEvent, stack: Stack) -> None:
     to_the_provider(buyer, stack)
     buyer.locator("#decline").click()
     expect(buyer.locator("#state")).to_contain_text("Your card was declined.")
@@ -190,13 +112,13 @@ def test_who_goes_back_without_paying_still_holds_and_may_pay(buyer: Page, stack
 
 
 @pytest.mark.parametrize("matins", [REFUND], indirect=True, ids=["late money goes back"])
-def test_who_pays_too_late_gets_all_of_it_back(buyer: Page, matins: Matins, stack: Stack) -> None:
+def test_who_pays_too_late_gets_all_of_it_back(buyer: Page, matins: LiveEvent, stack: Stack) -> None:
     pay_late(buyer, matins)
     tell_notices(stack, True)
     expect(buyer.locator(CARD)).to_contain_text("Your payment came after your time had run out.")
     expect(buyer.locator(CARD)).to_contain_text("€96.00")
     give = functools.partial(give_back_what_is_owed, stack)
-    await_rows(buyer, matins, "SELECT state FROM payment WHERE event_id = %s", ["refunded"], give)
+    matins.await_column(buyer, "SELECT state FROM payment WHERE event_id = %s", ["refunded"], give)
     buyer.reload()
     expect(buyer.locator(CARD)).to_contain_text("€96.00 is on its way back to you.")
     expect(buyer.locator(".order")).to_have_count(0)
@@ -205,7 +127,7 @@ def test_who_pays_too_late_gets_all_of_it_back(buyer: Page, matins: Matins, stac
 
 @pytest.mark.parametrize("matins", [REACQUIRE], indirect=True, ids=["late money asks again"])
 def test_who_pays_too_late_has_the_same_seats_again_where_they_are_free(
-    buyer: Page, matins: Matins, stack: Stack
+    buyer: Page, matins: LiveEvent, stack: Stack
 ) -> None:
     pay_late(buyer, matins)
     tell_notices(stack, True)
@@ -219,11 +141,11 @@ def test_who_pays_too_late_has_the_same_seats_again_where_they_are_free(
 
 @pytest.mark.parametrize("matins", [REACQUIRE], indirect=True, ids=["late money asks again"])
 def test_who_pays_too_late_gets_all_of_it_back_where_somebody_else_has_the_seats(
-    buyer: Page, matins: Matins, stack: Stack, profile: Profile
+    buyer: Page, matins: LiveEvent, stack: Stack, profile: Profile
 ) -> None:
     pay_late(buyer, matins)
     other = Tabs(profile, stack.base_urls[1])
-    hold_both(other.open(f"/e/{matins.slug}"))
+    hold_two(other.open(matins.path))
     tell_notices(stack, True)
     expect(buyer.locator(CARD)).to_contain_text("the seats were gone by then")
     expect(buyer.locator(CARD)).to_contain_text("All of it, €96.00, goes back to you.")

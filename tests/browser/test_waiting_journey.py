@@ -6,8 +6,6 @@ comes back in the list's order, each party whole, and what they do not take move
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import Iterator
 
 import psycopg
@@ -15,54 +13,22 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from allocator.replay import Finding, verify
-from onsale.processes import Stack, throwaway_stack
-from store import events
-from store.plan import Category, Plan, Seat, Section, number
-from store.settings import EngineUrls
-from store.venues.rows import save_venue
-from store.words import EventState
+from onsale.processes import Stack
 from tests.browser.conftest import Profile, Tabs
+from tests.browser.live_stack import LiveEvent, live_event, rows_of
 
 pytestmark = pytest.mark.browser
 
-EVENTS = f"vespers-{os.getpid()}"
-"""Each process that runs tests has its own, for channels are the whole server's."""
-NUMBERS = itertools.count(1)
 RUNS_OUT = {"hold_ttl_seconds": 12, "offer_ttl_seconds": 8, "extensions_max": 0}
 """Long enough for four tabs to ask, and to be looked at, on a busy machine."""
 LASTS = {"hold_ttl_seconds": 480, "offer_ttl_seconds": 480, "extensions_max": 0}
 
 
-def row_of_four() -> Plan:
-    seats = [Seat(f"A-{n}", 0, "A", str(n), 0, float(n), 1.0) for n in range(1, 5)]
-    gold = Category("Gold", 9000, "EUR", "#aa8800")
-    return number("Chapel", "EUR", [gold], [Section("Stalls")], seats, [], focal=(2.5, 0.0), size=(6.0, 3.0))
-
-
-@pytest.fixture(scope="module")
-def stack(engine_urls_of_module: EngineUrls) -> Iterator[Stack]:
-    """One for both tests; each has an event of its own on it."""
-    with throwaway_stack(
-        gateways=2,
-        allocators=1,
-        database_url=engine_urls_of_module.database_url,
-        redis_url=engine_urls_of_module.redis_url,
-        env={"ONSALE_DEMO": "1"},
-    ) as running:
-        yield running
-
-
 @pytest.fixture
-def vespers(stack: Stack, request: pytest.FixtureRequest) -> Iterator[str]:
-    """An event on sale on the terms that the test names, closed after it."""
-    with psycopg.connect(stack.urls.database_url, autocommit=True) as conn:
-        plan = row_of_four()
-        venue = save_venue(conn, "chapel", plan)
-        slug = f"{EVENTS}-{next(NUMBERS)}"
-        events.create_event(conn, slug, "Vespers", venue, plan, **request.param)
-        events.set_state(conn, slug, EventState.OPEN)
-        yield slug
-        events.set_state(conn, slug, EventState.CLOSED)
+def vespers(stack: Stack, request: pytest.FixtureRequest) -> Iterator[LiveEvent]:
+    """One row of four on sale, on the terms that the test names."""
+    with live_event(stack, "Vespers", rows_of(4), **request.param) as there:
+        yield there
 
 
 @pytest.fixture
@@ -75,9 +41,9 @@ def at(profile: Profile, stack: Stack) -> Iterator[list[Tabs]]:
     assert [door.wrong for door in doors] == [[], []], "a page wrote errors to the console"
 
 
-def visitor(door: Tabs, event: str, quantity: int) -> Page:
+def visitor(door: Tabs, event: LiveEvent, quantity: int) -> Page:
     """A tab with a party of this size chosen, not asked for yet."""
-    page = door.open(f"/e/{event}")
+    page = door.open(event.path)
     page.get_by_role("button", name="Best available").click()
     word, times = ("Fewer", 1) if quantity == 1 else ("More", quantity - 2)
     for _ in range(times):
@@ -96,11 +62,9 @@ def offered(page: Page, count: int) -> None:
     expect(page).to_have_title("● Your turn! Vespers · seats")
 
 
-def decided_alike(stack: Stack, slug: str) -> None:
+def decided_alike(event: LiveEvent) -> None:
     """The ledger, decided again, gives the same."""
-    with psycopg.connect(stack.urls.database_url) as conn:
-        event = events.get_event(conn, slug)
-        conn.commit()
+    with psycopg.connect(event.stack.urls.database_url) as conn:
         steps = list(verify(conn, event.id))
     assert [step for step in steps if isinstance(step, Finding)] == []
     assert steps
@@ -108,7 +72,7 @@ def decided_alike(stack: Stack, slug: str) -> None:
 
 @pytest.mark.parametrize("vespers", [RUNS_OUT], indirect=True, ids=["which run out"])
 def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
-    at: list[Tabs], stack: Stack, vespers: str
+    at: list[Tabs], vespers: LiveEvent
 ) -> None:
     here, there = at
     first, pair, four, alone = (
@@ -141,25 +105,23 @@ def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
     expect(four.locator(".notice")).to_contain_text("They are yours.")
     expect(pair.locator(".sold-out")).to_contain_text("Now and then one comes back.")
 
-    with psycopg.connect(stack.urls.database_url) as conn:
-        rows = conn.execute(
-            "SELECT waiting.state, hold.state, hold.quantity FROM waiting JOIN hold USING (event_id, hold_id)"
-            " JOIN event ON event.id = event_id WHERE slug = %s ORDER BY wait_id",
-            [vespers],
-        ).fetchall()
-        passed_over = conn.execute(
-            "SELECT (result ->> 'passed_over')::int FROM ledger JOIN event ON event.id = event_id"
-            " WHERE slug = %s AND kind = 'offer' ORDER BY batch_no, position",
-            [vespers],
-        ).fetchall()
+    rows = vespers.conn.execute(
+        "SELECT waiting.state, hold.state, hold.quantity FROM waiting JOIN hold USING (event_id, hold_id)"
+        " WHERE event_id = %s ORDER BY wait_id",
+        [vespers.id],
+    ).fetchall()
+    passed_over = vespers.column(
+        "SELECT (result ->> 'passed_over')::int FROM ledger WHERE event_id = %s AND kind = 'offer'"
+        " ORDER BY batch_no, position"
+    )
     assert rows == [("offered", "expired", 2), ("offered", "paid", 4), ("offered", "expired", 1)]
-    assert passed_over == [(0,), (1,), (0,)]
-    decided_alike(stack, vespers)
+    assert passed_over == [0, 1, 0]
+    decided_alike(vespers)
 
 
 @pytest.mark.parametrize("vespers", [LASTS], indirect=True, ids=["which last"])
 def test_who_leaves_gives_the_place_up_and_who_declines_passes_it_on(
-    at: list[Tabs], stack: Stack, vespers: str
+    at: list[Tabs], vespers: LiveEvent
 ) -> None:
     here, there = at
     first, one, other, last = (
@@ -177,4 +139,4 @@ def test_who_leaves_gives_the_place_up_and_who_declines_passes_it_on(
     one.get_by_role("button", name="No, thank you").click()
     offered(last, 4)
     expect(other.get_by_role("heading", name="Sold out")).to_be_visible()
-    decided_alike(stack, vespers)
+    decided_alike(vespers)
