@@ -132,3 +132,7 @@ def hold_two(page: Page) -> None:
     page.get_by_role("button", name="Best available").click()
     page.locator(".choosing .button.main").click()
     expect(page.locator(".holding .mine li")).to_have_count(2)
+
+
+def heading(page: Page, text: str) -> None:
+    expect(page.get_by_role("heading", name=text)).to_be_visible()

@@ -14,7 +14,7 @@ from store.room import operating
 from store.room.words import Admission, RoomTerms
 from store.words import EventState
 from tests.browser.conftest import Profile, Tabs
-from tests.browser.live_stack import SAID, LiveEvent, hold_two, live_event, rows_of
+from tests.browser.live_stack import SAID, LiveEvent, heading, hold_two, live_event, rows_of
 from tests.browser.payers import PAY
 
 pytestmark = pytest.mark.browser
@@ -29,10 +29,6 @@ def vespers(stack: Stack) -> Iterator[LiveEvent]:
     terms = RoomTerms(pace=6_000)
     with live_event(stack, "Vespers", rows_of(2), room=terms, crowd=CROWD, payment="required") as there:
         yield there
-
-
-def heading(page: Page, text: str) -> None:
-    expect(page.get_by_role("heading", name=text)).to_be_visible()
 
 
 def position(page: Page) -> str:

@@ -129,7 +129,9 @@ def test_a_pause_a_message_and_why_it_takes_longer_are_said(page: Page, room: Fa
     expect(page.locator("#milestones")).to_have_text("The organiser says: A <b>word</b> to all.")
     room.tell(phase="admitting")
     expect(page.locator("#milestones")).to_have_text("The line moves again.")
-    room.tell(sold_out=True, seats_left=0)
+    room.tell(seats_left=0)
+    expect(page.get_by_text("No seat is free just now. Those on hold may come back.")).to_be_visible()
+    room.tell(sold_out=True)
     expect(page.get_by_role("heading", name="Sold out")).to_be_visible()
     room.tell(phase="stopped", sold_out=False)
     expect(page.get_by_role("heading", name="Nobody is let in any more")).to_be_visible()
@@ -269,6 +271,30 @@ class TestBallot:
                 CONTRASTS, [[("on-accent", "accent"), ("accent", "surface")], static_of(page)]
             )
             assert min(ratios) >= 4.5, f"{ratios} in {scheme}"
+
+
+@pytest.mark.parametrize("room", [FakeRoom(ballot="filing")])
+def test_a_wish_that_could_not_be_had_is_said_and_is_still_said_after_a_reload(
+    page: Page, fake: FakeGateway, room: FakeRoom
+) -> None:
+    page.get_by_role("button", name="Join", exact=True).click()
+    page.get_by_label("Where").select_option("Circle centre")
+    page.get_by_role("button", name="File my wish").click()
+    expect(page.get_by_role("heading", name="Your wish is filed")).to_be_visible()
+    middle = [plan.name for plan in fake.plan.sections].index("Circle centre")
+    fake.mark("s", [seat for seat, one in enumerate(fake.plan.seats) if one.section == middle])
+    page.route("**/seats", lambda _: None)  # the answer comes before the map
+    buyer = next(iter(room.places))
+    fake.waiting.append((buyer, {"id": "ballot", **room.wishes[buyer]["want"]}))
+    fake.state = "open"
+    fake.decide_waiting()
+    room.draw(ballot="deciding")
+    told = page.locator(".notice.warn")
+    expect(told).to_contain_text("No seat is left in Circle centre.")
+    expect(told).to_contain_text("You keep your place in line")
+    page.reload()
+    expect(told).to_contain_text("No seat is left in Circle centre.")
+    expect(page.locator(".line-number")).to_contain_text("1,204")
 
 
 def test_every_screen_is_for_everybody(page: Page, room: FakeRoom) -> None:

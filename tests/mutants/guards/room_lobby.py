@@ -9,6 +9,7 @@ LINE = "tests/gateway/room/test_line.py"
 room = In("gateway/pages/static/core/room.js")
 roomline = In("gateway/pages/static/core/roomline.js")
 sale = In("gateway/pages/static/core/sale.js")
+asking = In("gateway/pages/static/core/asking.js")
 line = In("gateway/pages/line.py")
 plain = In("gateway/pages/plain_html.py")
 
@@ -26,6 +27,20 @@ MUTANTS: list[Mutant] = [
         "  if (before === null || now >= before) return null;\n",
         "  if (before !== null && now < before) return 3;\n",
         f"{PAGE}::test_milestones_are_said_and_not_each_step",
+    ),
+    room(
+        Kind.ASK_AGAIN,
+        "what became of a ballot's wish is said after a reload too",
+        "not_had: this.isInside ? null : not_had }",
+        "not_had: null }",
+        f"{PAGE}::test_a_wish_that_could_not_be_had_is_said_and_is_still_said_after_a_reload",
+    ),
+    asking(
+        Kind.SNAPSHOT,
+        "a ballot's refusal needs no map, which who waits does not have",
+        'if (id === BALLOT && outcome === "sold_out")',
+        'if (id === "" && outcome === "sold_out")',
+        f"{PAGE}::test_a_wish_that_could_not_be_had_is_said_and_is_still_said_after_a_reload",
     ),
     sale(
         Kind.BOUND,

@@ -4,6 +4,7 @@
 
 import { groupsNear, offersOfGroups, offersWhenSoldOut } from "./offers.js";
 import { seatLabel } from "./plan.js";
+import { BALLOT } from "./room.js";
 import * as words from "./words.js";
 
 /**
@@ -129,8 +130,9 @@ export class Asking {
     sale.remember();
   }
 
-  #notHeld({ want }, outcome, result) {
+  #notHeld({ id, want }, outcome, result) {
     const { event, venue, seats } = this.sale.state;
+    if (id === BALLOT && outcome === "sold_out") return this.sale.tell(this.sale.room.notHad(want, words.soldOut(want, result, venue, [])));
     if (outcome === "taken") {
       const groups = (result.instead ?? []).map((group) => seatsOf(venue, group));
       const told = result.waiting_list ? words.listFull(words.taken) : words.taken;

@@ -20,7 +20,7 @@ const LOOK_AGAIN_AFTER_MS = 5_000;
 /** So long it is said that the wait became another. */
 const TURN_SHOWN_MS = 120_000;
 /** The ballot's request of a buyer has this name. */
-const BALLOT = "ballot";
+export const BALLOT = "ballot";
 
 export class Room {
   /**
@@ -39,6 +39,8 @@ export class Room {
     /** @type {{want: any, filed_at: number} | null} */
     this.wish = null;
     this.ballot_asked = false;
+    /** @type {import("./words.js").Notice | null} what became of a wish that could not be had */
+    this.not_had = null;
     this.wish_asked = false;
     this.asking = new RoomAsking(this);
     this.returning = new Returning(this, back);
@@ -53,8 +55,8 @@ export class Room {
   }
 
   get kept() {
-    const { place, from, wish, ballot_asked } = this;
-    return { place, from, wish, ballot_asked, back: this.returning.address };
+    const { place, from, wish, ballot_asked, not_had, isInside } = this;
+    return { place, from, wish, ballot_asked, not_had: isInside ? null : not_had, back: this.returning.address };
   }
 
   /** @param {ReturnType<typeof Room.prototype.kept> | undefined} kept of before a refresh */
@@ -63,6 +65,7 @@ export class Room {
     const { back, ...mine } = kept;
     Object.assign(this, mine);
     this.returning.restore(back);
+    this.sale.set({ notice: this.not_had });
   }
 
   /** Milliseconds by the server's clock. */
@@ -169,6 +172,12 @@ export class Room {
     if (!wish || !decided || this.ballot_asked || sale.state.asked.length) return;
     this.ballot_asked = true;
     sale.asking.adopt(BALLOT, wish.want);
+  }
+
+  /** A wish of the ballot that could not be had costs no place in line. @param {any} want @param {import("./words.js").Notice} notice */
+  notHad(want, { title }) {
+    this.not_had = { tone: "warn", title, text: this.words(want.fallbacks?.length ? "wish.not_had_either" : "wish.not_had") };
+    return this.not_had;
   }
 
   /** Says what became of the buyer's way, and looks whether they came in or went out. */

@@ -45,8 +45,7 @@ export function Line({ sale }) {
       <p class="large">${room.aheadInWords()}</p>
       ${!stop && html`<${Wait} room=${room} />`}
       <${Way} words=${words} part=${progressOf(ahead, room.from)} still=${stop !== ""} />
-      ${status.seats_left !== null && !status.sold_out && html`<p class="quiet-text">${words("line.seats_left", { count: status.seats_left })}
-        ${status.seats_left <= ahead && html` · ${words("line.few")}`}</p>`}
+      ${status.seats_left !== null && !status.sold_out && html`<p class="quiet-text">${seatsInWords(words, status.seats_left, ahead)}</p>`}
       ${place.lane === "priority" && html`<p class="quiet-text">${words("line.lane")}</p>`}
       <p class="quiet-text">${words(sale.demo ? "line.keep_tab" : "line.keep")}</p>
     </section>
@@ -54,6 +53,11 @@ export function Line({ sale }) {
       <${TellMe} room=${room} /><${MailMe} room=${room} /><${ResumeLink} sale=${sale} /><${Leave} room=${room} />
     </section>
     ${status.policy === "draw" && html`<${Commitment} sale=${sale} />`}`;
+}
+
+function seatsInWords(words, count, ahead) {
+  if (count === 0) return words("line.none_left");
+  return words("line.seats_left", { count }) + (count <= ahead ? ` · ${words("line.few")}` : "");
 }
 
 /** The range, and the reason where it is not what it was. */

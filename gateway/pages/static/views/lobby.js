@@ -29,7 +29,7 @@ export function Lobby({ sale }) {
       ${joined && place.position !== null && html`<p class="large">${words("lobby.position", { position: place.position })}</p>`}
       <p>${words(text)}</p>
       ${joined ? null : html`<${Join} sale=${sale} code="join" />`}
-      <p class="quiet-text">${words("lobby.joined", { count: status.joined })}</p>
+      <p class="quiet-text">${words("lobby.joined", { count: Math.max(status.joined, Number(joined)) })}</p>
     </section>
     ${joined && status.ballot === "filing" && html`<${Wish} sale=${sale} />`}
     ${status.policy === "draw" && html`<${Commitment} sale=${sale} />`}

@@ -23,6 +23,7 @@ export class Turn extends Ticks {
     return html`<section class="card turn" aria-label=${words("turn.title")}>
       <h2 tabindex="-1">${words("turn.title")}</h2>
       <p>${words(shop ? "back.turn" : "turn.text", { minutes, shop })}</p>
+      ${status.sold_out && !shop && html`<p class="notice warn">${words("turn.sold_out")}</p>`}
       <div class=${`countdown ${room.time.soon ? "soon" : ""}`} role="timer" aria-label=${words("turn.left")}>
         <svg viewBox="0 0 100 100" aria-hidden="true">
           <circle class="ring-track" cx="50" cy="50" r=${RADIUS} />
