@@ -8,6 +8,7 @@ from typing import Any, Literal
 from playwright.sync_api import Page
 
 _SOURCE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+WIDTHS = (360, 768, 1280)
 _RUN = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
   const told = ({ html, failureSummary }) => `${html.slice(0, 160)}: ${failureSummary}`;
@@ -26,3 +27,14 @@ def violations(page: Page) -> list[Any]:
         found += [[scheme, *one] for one in page.evaluate(_RUN)]
     page.emulate_media(color_scheme=None)
     return found
+
+
+def good_for_everybody(page: Page, name: str) -> None:
+    """As it is now: no violation, and nothing cut off sideways from a phone to a desk."""
+    before = page.viewport_size
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 740})
+        assert page.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [width, width], name
+    assert before is not None, "a page of these tests has a size"
+    page.set_viewport_size(before)
+    assert violations(page) == [], name

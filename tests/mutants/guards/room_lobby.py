@@ -5,11 +5,14 @@ from __future__ import annotations
 from tests.mutants.mutant import In, Kind, Mutant
 
 PAGE = "tests/browser/test_room_page.py"
+TURN = "tests/browser/test_your_turn.py"
 LINE = "tests/gateway/room/test_line.py"
 room = In("gateway/pages/static/core/room.js")
 roomline = In("gateway/pages/static/core/roomline.js")
 sale = In("gateway/pages/static/core/sale.js")
 asking = In("gateway/pages/static/core/asking.js")
+app = In("gateway/pages/static/views/app.js")
+yourturn = In("gateway/pages/static/core/yourturn.js")
 line = In("gateway/pages/line.py")
 plain = In("gateway/pages/plain_html.py")
 
@@ -41,6 +44,27 @@ MUTANTS: list[Mutant] = [
         'if (id === BALLOT && outcome === "sold_out")',
         'if (id === "" && outcome === "sold_out")',
         f"{PAGE}::test_a_wish_that_could_not_be_had_is_said_and_is_still_said_after_a_reload",
+    ),
+    app(
+        Kind.SNAPSHOT,
+        "who uses the keyboard is nowhere lost between the line and the seats",
+        "if (!topic && this.topic && document.activeElement === document.body)",
+        "if (false)",
+        f"{PAGE}::test_by_the_keyboard_alone",
+    ),
+    yourturn(
+        Kind.BOUND,
+        "the browser tells of a turn only who looks elsewhere",
+        "if (!was_there || !document.hidden || ",
+        "if (!was_there || ",
+        f"{TURN}::test_who_looks_at_the_page_is_not_told_by_the_browser",
+    ),
+    yourturn(
+        Kind.ASK_AGAIN,
+        "the browser tells of a turn once",
+        "if (!was_there || !document.hidden || ",
+        "if (!document.hidden || ",
+        f"{TURN}::test_who_asked_for_it_is_told_once_while_they_look_elsewhere",
     ),
     sale(
         Kind.BOUND,

@@ -158,7 +158,7 @@ export class Sale {
     if (before === "draft" && state !== "draft") readAgain(this); // its plan is settled now
     else if (state === "open") readPrices(this);
     const [title, text] = standingOf(this.state.event);
-    this.say(`${title}. ${text}`);
+    if (state !== "open" || this.room.isInside) this.say(`${title}. ${text}`.trim()); // who waits hears of the line instead
   }
 
   #changed({ batch_no, changed, areas, held_until = null }) {

@@ -30,11 +30,13 @@ export class App extends Component {
     this.followTopic();
   }
 
-  /** Another screen of the waiting room, or from it to the seats: the focus goes to its heading. */
+  /** Another screen of the waiting room, or from it to the seats: the focus goes to its heading. While that is
+   * still to come, to where it will be. */
   followTopic() {
     const { sale } = this.props;
     const ready = document.querySelector("main")?.dataset.topic;
     const topic = ready && (roomTopicOf(sale) ? `${ready} ${sale.room.place ? "in" : "out"}` : "inside");
+    if (!topic && this.topic && document.activeElement === document.body) document.getElementById("panel")?.focus({ preventScroll: true });
     if (!topic || topic === this.topic) return;
     if (this.topic) document.querySelector("main h2[tabindex]")?.focus();
     this.topic = topic;

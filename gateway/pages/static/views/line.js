@@ -39,8 +39,8 @@ export function Line({ sale }) {
   const stop = status.sold_out ? "sold_out" : status.phase === "stopped" || status.phase === "paused" ? status.phase : "";
   return html`
     <section class="card line-card" aria-label=${words("line.title")}>
-      ${stop && html`<h2 tabindex="-1">${words(`${stop}.title`)}</h2><p>${words(`${stop}.text`)}</p>`}
-      ${!stop && html`<h2 tabindex="-1">${words("line.title")}</h2>`}
+      <h2 tabindex="-1">${words(stop ? `${stop}.title` : "line.title")}</h2>
+      ${stop && html`<p>${words(`${stop}.text`)}</p>`}
       <p class="line-number"><span>${words("line.number")}</span> <b class="place-figures">${place.position.toLocaleString("en")}</b></p>
       <p class="large">${room.aheadInWords()}</p>
       ${!stop && html`<${Wait} room=${room} />`}

@@ -58,15 +58,17 @@ export class ResumeLink extends Component {
 
 /** The browser tells of the turn, where it may. @extends {Component<{room: import("../core/room.js").Room}>} */
 export class TellMe extends Component {
+  answer = createRef();
+
   async ask() {
     await askToNotify();
-    this.setState({});
+    this.setState({}, () => this.answer.current?.focus()); // the button that had it is gone
   }
 
   render({ room: { words } }) {
     const now = notifying();
     if (now === "missing") return null;
     if (now === "ask") return html`<button type="button" class="link" onClick=${() => this.ask()}>${words("tell")}</button>`;
-    return html`<p class="quiet-text" role="status">${words(now === "on" ? "tell.on" : "tell.refused")}</p>`;
+    return html`<p class="quiet-text" role="status" tabindex="-1" ref=${this.answer}>${words(now === "on" ? "tell.on" : "tell.refused")}</p>`;
   }
 }
