@@ -187,6 +187,12 @@ class FakeGateway:
             assert self._heard.wait_for(lambda: self.asked(kind), HEAR_SECONDS_MAX), f"nobody sent {kind}"
         return self.asked(kind)
 
+    def left_with(self, count: int) -> list[Buyer]:
+        """Who is connected, once the sockets of pages that are gone are gone too."""
+        with self._heard:
+            assert self._heard.wait_for(lambda: len(self.buyers) == count, HEAR_SECONDS_MAX), self.buyers
+        return self.buyers
+
     def _receive_frame(self, frame: Frame) -> None:
         with self._heard:
             self.received.append(frame)
@@ -221,7 +227,9 @@ class FakeGateway:
         except (WebSocketDisconnect, RuntimeError):
             pass  # gone, from either side
         finally:
-            self.buyers.remove(buyer)
+            with self._heard:
+                self.buyers.remove(buyer)
+                self._heard.notify_all()
 
     def _welcome(self, buyer: Buyer) -> Frame:
         event = {
@@ -278,8 +286,8 @@ class FakeGateway:
             answer, self.forced = {"id": frame["id"], **self.forced}, None
             await buyer.socket.send_json(answer)
             return
+        self.waiting.append((buyer.name, frame))  # what a page knows of is so
         await buyer.socket.send_json({"type": "accepted", "id": frame["id"], "arrival": f"{_now_ms()}-0"})
-        self.waiting.append((buyer.name, frame))
         if self.deciding and self.state != "paused":
             await self._decide_all()
 
@@ -321,6 +329,8 @@ class FakeGateway:
         for claim in decided.claims:
             areas = dict(claim.hold.areas)
             self.holds[result["hold"]] = Hold(name, list(claim.hold.seats), areas, result["expires_at"])
+            for seat in claim.hold.seats:
+                self.letters[seat] = "h"
             for area, count in areas.items():
                 self.free[area] -= count
         return row.outcome, result

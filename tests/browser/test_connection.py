@@ -41,7 +41,7 @@ def test_a_reconnect_keeps_the_place(page: Page, fake: FakeGateway, choose: Choo
     fake.decide_waiting()
     expect(page.get_by_role("heading", name="Held for you")).to_be_visible()
     (request,) = fake.asked("request")
-    assert [frame["ids"] for frame in fake.asked("resume")] == [[request["id"]]]
+    assert [frame["ids"] for frame in fake.hear("resume")] == [[request["id"]]]
 
 
 def test_a_decision_made_while_away_is_told_on_return(page: Page, fake: FakeGateway, choose: Choose) -> None:
@@ -178,6 +178,7 @@ def test_waits_between_attempts_grow_have_a_bound_and_jitter(page: Page) -> None
 def test_a_connection_nobody_answers_on_is_given_up(tabs: Tabs, fake: FakeGateway, choose: Choose) -> None:
     """The network forgot it and told nobody: it never closes, and nothing comes."""
     page = with_own_clock(tabs)
+    fake.left_with(1)
     fake.kill_sockets()
     choose(page, 0)
     page.locator(".choosing .button.main").click()

@@ -256,6 +256,7 @@ class TestBallot:
         expect(page.locator(".tries")).to_have_text("Three together")
         page.get_by_role("button", name="Withdraw my wish").click()
         page.get_by_role("button", name="File my wish").click()
+        expect(page.get_by_role("heading", name="Your wish is filed")).to_be_visible()
         page.reload()
         expect(page.locator(".tries")).to_have_text("Three together")
         assert [frame["want"] is None for frame in fake.asked("wish") if "want" in frame] == [
