@@ -219,14 +219,15 @@ def test_nothing_inline_runs_and_nothing_comes_from_elsewhere(tabs: Tabs, url: s
     page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
     page.reload()
     page.wait_for_selector("canvas")
-    ran = page.evaluate(
-        """() => {
-          const script = document.createElement("script");
-          script.textContent = "window.inlineRan = true";
-          document.body.append(script);
-          return window.inlineRan === true;
-        }"""
-    )
+    with page.expect_console_message(lambda said: "Content Security Policy" in said.text):
+        ran = page.evaluate(
+            """() => {
+              const script = document.createElement("script");
+              script.textContent = "window.inlineRan = true";
+              document.body.append(script);
+              return window.inlineRan === true;
+            }"""
+        )
     assert not ran
     assert hosts == {url.removeprefix("http://")}
     refused = [said for said in tabs.wrong if "Content Security Policy" in said]

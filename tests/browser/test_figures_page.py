@@ -16,6 +16,8 @@ from tests.browser.test_access import BROKEN, NAMELESS
 
 pytestmark = pytest.mark.browser
 KEY = "the operators' key"
+AGAIN_WITHIN_MS = 5_000
+"""Of the page's time, also where it was not answered the last time."""
 MINUTE_MS = 60_000
 
 
@@ -67,13 +69,22 @@ class Office:
             route.fulfill(json=self.figures, headers={"ETag": etag})
 
 
-def come_in(tabs: Tabs, **options: Any) -> tuple[Page, Office]:
-    page = tabs.open("/operator/events/demo", ready=False, **options)
+def come_in(tabs: Tabs, *, clock: bool = False, **options: Any) -> tuple[Page, Office]:
+    """With `clock` its time is moved by the test: `asked_again`."""
+    page = tabs.open("/operator/events/demo", ready=False, own=clock, **options)
     office = Office(page)
+    if clock:
+        page.clock.install()
     page.get_by_label("Operator key").fill(KEY)
     page.get_by_role("button", name="Show the figures").click()
     expect(page.get_by_role("heading", name="Sold")).to_be_visible()
     return page, office
+
+
+def asked_again(page: Page) -> None:
+    """So much time goes by that the page asks for what is new."""
+    with page.expect_response("**/figures"):
+        page.clock.run_for(AGAIN_WITHIN_MS)
 
 
 def test_operators_see_numbers_and_plots_with_their_age_and_each_is_said_in_words(tabs: Tabs) -> None:
@@ -94,12 +105,12 @@ def test_operators_see_numbers_and_plots_with_their_age_and_each_is_said_in_word
 
 
 def test_what_is_new_comes_by_itself_and_what_is_not_new_is_not_sent_again(tabs: Tabs) -> None:
-    page, office = come_in(tabs)
-    while len(office.asked) < 3:
-        with page.expect_request("**/figures"):
-            pass
+    page, office = come_in(tabs, clock=True)
+    asked_again(page)
+    asked_again(page)
     assert "if-none-match" in office.asked[-1]
     office.figures = figures(percent_sold=70.0, sold=700)
+    asked_again(page)
     expect(page.get_by_text("70.0 %")).to_be_visible()
 
 
@@ -112,11 +123,13 @@ def test_figures_that_nobody_counts_any_more_grow_old_in_sight(tabs: Tabs) -> No
 
 
 def test_a_server_that_is_away_is_said_and_what_was_there_stays(tabs: Tabs) -> None:
-    page, office = come_in(tabs, own=True)
+    page, office = come_in(tabs, clock=True)
     office.status = 503
+    asked_again(page)
     expect(page.locator(".story")).to_contain_text("does not answer")
     expect(page.get_by_text("62.4 %")).to_be_visible()
     office.status = 200
+    asked_again(page)
     expect(page.locator(".story")).to_be_empty()
     assert all("503" in wrong for wrong in tabs.wrong)
     tabs.wrong.clear()

@@ -118,7 +118,7 @@ def test_from_the_lobby_to_the_tickets_by_keyboard_alone(page: Page, stack: Stac
     stage(page, "Held for you")
     assert lost(page) == []
     press(page, PAY)
-    page.wait_for_url(f"{stack.provider_url}/pay/*", wait_until="commit")
+    page.wait_for_url(f"{stack.provider_url}/pay/*")
     press(page, "#pay")
     expect(page.locator(".order")).to_contain_text("€96.00")
     good_for_everybody(page, "paid")

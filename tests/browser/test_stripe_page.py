@@ -306,7 +306,10 @@ def test_only_stripe_is_asked_outside_and_only_for_its_script(page: Page, choose
     assert out == [], "the event's page asks nobody outside"
     to_the_form(page)
     assert out == ["https://js.stripe.com/clover/stripe.js"]
-    with pytest.raises(Exception, match="Failed to fetch"):
+    with (
+        page.expect_console_message(lambda said: "Content Security Policy" in said.text),
+        pytest.raises(Exception, match="Failed to fetch"),
+    ):
         page.evaluate("fetch('https://elsewhere.example/')")
     assert len(out) == 1
     assert "violates the following Content Security Policy" in tabs.wrong[0]
