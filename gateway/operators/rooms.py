@@ -139,6 +139,12 @@ class RoomCodes(Struct, frozen=True):
     codes: tuple[str, ...]
 
 
+class CodesRevoked(Struct, frozen=True):
+    """By label: how many, and the uses they had left."""
+
+    revoked: list[codes.RevokedCodes]
+
+
 router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
 
 
@@ -235,10 +241,10 @@ async def revoke_codes(request: Request, event: str) -> Response:
     wanted = await read_body(request, TheseCodes)
     said = audit.said(wanted.who, wanted.why)
 
-    def revoke(conn: Conn) -> list[codes.Revoked]:
+    def revoke(conn: Conn) -> list[codes.RevokedCodes]:
         return operating.revoke_codes(conn, event, said, label=wanted.label, shown=wanted.codes)
 
-    return answer({"revoked": await in_database(request, revoke)})
+    return answer(CodesRevoked(await in_database(request, revoke)))
 
 
 def _issue(event: str, said: Said, wanted: dict[str, Any], conn: Conn) -> tuple[str, ...]:

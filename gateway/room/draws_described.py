@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.calls import Call
-from gateway.operators.rooms import RoomCodes
+from gateway.operators.rooms import CodesRevoked, RoomCodes
 from gateway.room.draws import DrawnPlace, ShownDraw
 from store.room.standing import ShownRoom, Standing
 
@@ -33,5 +33,8 @@ CALLS: dict[tuple[str, str], Call] = {
     **{("post", f"{_ROOM}/{word}"): _CHANGED for word in ("pause", "resume", "stop")},
     ("post", f"{_ROOM}/codes"): Call(
         {201: ("The codes, told this once.", RoomCodes)}, (400, 404, 413, 503), "operator"
+    ),
+    ("post", f"{_ROOM}/codes/revoke"): Call(
+        {200: ("They let nobody in any more.", CodesRevoked)}, (400, 404, 409, 413, 503), "operator"
     ),
 }

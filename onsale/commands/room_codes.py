@@ -28,7 +28,7 @@ from store import audit
 from store.errors import BadRequest
 from store.room import codes as store
 from store.room import operating, standing
-from store.room.codes import Revoked
+from store.room.codes import RevokedCodes
 
 FILE_BYTES_MAX = 40 * store.COUNT_MAX
 STDIN = Path("-")
@@ -88,7 +88,7 @@ def revoke(
         print_plainly("\n".join(_told(one) for one in done))
 
 
-def _told(one: Revoked) -> str:
+def _told(one: RevokedCodes) -> str:
     return f"{one.codes:,} codes for {one.label} let nobody in any more; {one.uses:,} uses were left."
 
 

@@ -109,7 +109,7 @@ class Issued(Struct, frozen=True):
     """Uses they had left."""
 
 
-class Revoked(Struct, frozen=True):
+class RevokedCodes(Struct, frozen=True):
     """Codes of one label that were revoked, and the uses they had left."""
 
     label: str
@@ -158,7 +158,7 @@ def issued(conn: psycopg.Connection[Any], event_id: int) -> list[Issued]:
     ]
 
 
-def revoke_label(conn: psycopg.Connection[Any], event_id: int, label: str) -> list[Revoked]:
+def revoke_label(conn: psycopg.Connection[Any], event_id: int, label: str) -> list[RevokedCodes]:
     """All codes of that label that are not revoked yet; raises `BadRequest` (invalid_codes), `NotFound`
     (unknown_label), `Conflicted` (codes_revoked)."""
     values = {"event": event_id, "label": label.strip()}
@@ -170,7 +170,7 @@ def revoke_label(conn: psycopg.Connection[Any], event_id: int, label: str) -> li
     return _revoked(conn, REVOKE_LABEL, values)
 
 
-def revoke(conn: psycopg.Connection[Any], event_id: int, shown: Sequence[Code]) -> list[Revoked]:
+def revoke(conn: psycopg.Connection[Any], event_id: int, shown: Sequence[Code]) -> list[RevokedCodes]:
     """Those of these codes that are not revoked yet, or none where one of them is unknown; raises
     `BadRequest` (invalid_codes), `NotFound` (unknown_code), `Conflicted` (codes_revoked)."""
     if not 0 < len(shown) <= COUNT_MAX:
@@ -182,11 +182,11 @@ def revoke(conn: psycopg.Connection[Any], event_id: int, shown: Sequence[Code]) 
     return _revoked(conn, REVOKE_CODES, values)
 
 
-def _revoked(conn: psycopg.Connection[Any], statement: str, values: dict[str, Any]) -> list[Revoked]:
+def _revoked(conn: psycopg.Connection[Any], statement: str, values: dict[str, Any]) -> list[RevokedCodes]:
     rows = conn.execute(statement, values).fetchall()
     if not rows:
         raise Conflicted("codes_revoked", "They are revoked already; somebody else may have done it.")
-    return [Revoked(label, int(count), int(unused)) for label, count, unused in rows]
+    return [RevokedCodes(label, int(count), int(unused)) for label, count, unused in rows]
 
 
 async def redeem(

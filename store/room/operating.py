@@ -18,7 +18,7 @@ from store import audit, events
 from store.audit import Said
 from store.errors import BadRequest, Conflicted
 from store.room import codes, rooms
-from store.room.codes import Code, Revoked
+from store.room.codes import Code, RevokedCodes
 from store.room.look import Look, check
 from store.room.rooms import MESSAGE_LENGTH_MAX, Conn
 from store.room.words import Admission, Room, RoomTerms
@@ -130,14 +130,14 @@ def issue_codes(
 
 def revoke_codes(
     conn: Conn, slug: str, said: Said, *, label: str | None = None, shown: Sequence[str] = ()
-) -> list[Revoked]:
+) -> list[RevokedCodes]:
     """These codes, or all of a label, let nobody in from now on; who is in the line by them stays. Raises as
     `codes.revoke` and `codes.revoke_label`, and `BadRequest` (code_not_valid)."""
     if (label is None) is not bool(shown):
         raise BadRequest("invalid_codes", "Say either a label or which codes.")
     known = _typed(shown)
 
-    def work(event: int) -> tuple[list[Revoked], dict[str, object]]:
+    def work(event: int) -> tuple[list[RevokedCodes], dict[str, object]]:
         _locked(conn, event)
         if label is None:
             revoked = codes.revoke(conn, event, known)

@@ -40,7 +40,7 @@ def test_a_revoked_label_lets_nobody_in_and_who_is_in_by_it_keeps_place_and_lane
     ]
     [press] = operating.issue_codes(conn, "gig", OLGA, label="press", count=1)
     before = join(conn, event, shows("ann", fans[0]), shows("bob", fans[1]))
-    assert revoke(conn, label=" fans ") == [codes.Revoked("fans", 3, 4)]
+    assert revoke(conn, label=" fans ") == [codes.RevokedCodes("fans", 3, 4)]
     answers = join(conn, event, shows("ann", fans[0]), shows("cat", fans[0]), shows("dan", fans[2]))
     assert (answers["ann"], answers["cat"].code, answers["dan"].code) == (
         before["ann"], "code_revoked", "code_revoked",
@@ -72,7 +72,7 @@ def test_a_code_is_revoked_once_who_joins_by_it_is_done(conn):
         until_waiting(conn, 1)
         first.execute("UPDATE room_code SET uses = 1")
     thread.join()
-    assert done == [codes.Revoked("fans", 1, 1)]
+    assert done == [codes.RevokedCodes("fans", 1, 1)]
 
 
 def test_single_codes_are_revoked_all_or_none(conn):
@@ -86,10 +86,10 @@ def test_single_codes_are_revoked_all_or_none(conn):
     assert (code, "Number 2" in story, "my code" in story) == ("code_not_valid", True, False)
     assert sum(row.revoked for row in codes.issued(conn, event)) == 0
     done = revoke(conn, shown=[told[0].lower(), told[3], told[3]])
-    assert done == [codes.Revoked("fans", 1, 1), codes.Revoked("press", 1, 1)]
+    assert done == [codes.RevokedCodes("fans", 1, 1), codes.RevokedCodes("press", 1, 1)]
     answers = join(conn, event, shows("ann", codes.typed(told[0])), shows("bob", codes.typed(told[1])))
     assert (answers["ann"].code, answers["bob"].lane) == ("code_revoked", Lane.PRIORITY)
-    assert revoke(conn, shown=[told[0], told[2]]) == [codes.Revoked("fans", 1, 1)]
+    assert revoke(conn, shown=[told[0], told[2]]) == [codes.RevokedCodes("fans", 1, 1)]
 
 
 def test_another_events_codes_are_not_revoked(conn):
@@ -125,4 +125,4 @@ def test_what_cannot_be_revoked_is_refused_and_leaves_no_row(conn):
 def test_of_however_many_uses_the_sum_is_told(conn):
     make_room(conn)
     operating.issue_codes(conn, "gig", OLGA, label="all", count=3_000, uses=codes.USES_MAX)
-    assert revoke(conn, label="all") == [codes.Revoked("all", 3_000, 3_000_000_000)]
+    assert revoke(conn, label="all") == [codes.RevokedCodes("all", 3_000, 3_000_000_000)]
