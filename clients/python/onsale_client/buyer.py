@@ -8,35 +8,33 @@ the caller gives up waiting (`asyncio.timeout`); a later call with the same key 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx
 
+from onsale_client.calls import Calls, Frame
 from onsale_client.errors import Ended, Refused
 from onsale_client.link import Link
 from onsale_client.proof import solve
+from onsale_client.ways import ALL, Ways
 
 SAY_AGAIN_SECONDS: Final = 10.0
 """After so long without an answer it is said again, for whatever was lost."""
-HTTP_SECONDS_MAX: Final = 10.0
 PROOFS_MAX: Final = 5
 PROVE: Final = frozenset({"proof_required", "proof_expired", "proof_used"})
 LIVE: Final = ("waiting", "admitted")
 OF_PLACE: Final = ("join", "begin", "more_time", "leave_line")
 """What is said of the place."""
-COMES_BACK: Final = (429, 502, 503, 504)
-"""Statuses after which the same is asked again."""
-Frame = dict[str, Any]
 
 
 class _Asked:
     """One thing that is said until it is answered."""
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(self, name: str, frame: Frame) -> None:
+        self.name = name
         self.frame = frame
         self.answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self.said_before = False
@@ -48,14 +46,23 @@ class _Asked:
 
 
 class Buyer:
-    """One buyer at one event: `async with Buyer("https://on.sale", "gala", token) as buyer: …`."""
+    """One buyer at one event: `async with Buyer("https://on.sale", "gala", token) as buyer: …`.
 
-    def __init__(self, url: str, event: str, token: str, client: httpx.AsyncClient | None = None) -> None:
-        self._base = f"{url.rstrip('/')}/v1/events/{event}"
-        self._head = {"Authorization": f"Bearer {token}"}
-        self._link = Link(url, event, token, self._opened, self._told)
-        self._http = client or httpx.AsyncClient(timeout=HTTP_SECONDS_MAX)
-        self._own_http = client is None
+    `ways`: how it may speak with onsale; the first that can be had is used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        event: str,
+        token: str,
+        client: httpx.AsyncClient | None = None,
+        *,
+        ways: Sequence[str] = ALL,
+    ) -> None:
+        self._calls = Calls(url, event, token, client)
+        link = Link(url, event, token, self._opened, self._told)
+        self._ways = Ways(link, self._calls, self._told, self._opened, ways)
         self._asked: dict[str, _Asked] = {}
         """By request's key; what is said of the place under the frame's type."""
         self._changed = asyncio.Event()
@@ -67,7 +74,7 @@ class Buyer:
         """The buyer's own place in it."""
 
     async def __aenter__(self) -> Self:
-        self._running = asyncio.get_running_loop().create_task(self._link.run())
+        self._running = asyncio.get_running_loop().create_task(self._ways.run())
         return self
 
     async def __aexit__(
@@ -77,8 +84,8 @@ class Buyer:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._own_http:
-            await self._http.aclose()
+        await self._ways.stop()
+        await self._calls.close()
 
     # --- the waiting room ---
 
@@ -127,7 +134,7 @@ class Buyer:
 
     async def admission(self, shop: str | None = None) -> Frame:
         """A token for a shop elsewhere. Raises `Refused`."""
-        return await self._get("/room/admission", {"shop": shop} if shop else {})
+        return await self._calls.get("/room/admission", {"shop": shop} if shop else {})
 
     # --- the sale ---
 
@@ -139,18 +146,18 @@ class Buyer:
 
     async def confirm(self, hold: str) -> Frame:
         """Buy a hold that costs nothing."""
-        return await self._post(f"/holds/{hold}/confirm")
+        return await self._calls.post(f"/holds/{hold}/confirm")
 
     async def release(self, hold: str) -> Frame:
         """Give a hold back."""
-        return await self._post(f"/holds/{hold}/release")
+        return await self._calls.post(f"/holds/{hold}/release")
 
     # --- what is said, and heard ---
 
     async def _ask(self, name: str, frame: Frame) -> Frame:
         asked = self._asked.get(name)
         if asked is None:
-            asked = self._asked[name] = _Asked(frame)
+            asked = self._asked[name] = _Asked(name, frame)
         try:
             while not asked.answer.done():
                 self._say(asked)
@@ -165,7 +172,7 @@ class Buyer:
     def _say(self, asked: _Asked) -> None:
         again = asked.said_before and asked.frame["type"] == "request"
         asked.said_before = True
-        self._link.send(asked.frame | ({"again": True} if again else {}))
+        self._ways.send(asked.name, asked.frame | ({"again": True} if again else {}))
 
     def _opened(self) -> None:
         for asked in self._asked.values():
@@ -199,8 +206,10 @@ class Buyer:
                 self._asked[name].answered(place)
 
     def _take_error(self, error: Frame) -> None:
-        names = [error["id"]] if "id" in error else [name for name in OF_PLACE if name in self._asked]
-        asked = self._asked.get(names[0]) if names else None
+        name = error.get("asked", error.get("id"))
+        if name is None:  # on the socket what is said of the place has no name
+            name = next((one for one in OF_PLACE if one in self._asked), "")
+        asked = self._asked.get(name)
         if asked is None or asked.answer.done():
             return
         if error["code"] in PROVE and asked.proofs < PROOFS_MAX:
@@ -213,7 +222,7 @@ class Buyer:
     async def _prove(self, asked: _Asked) -> None:
         asked.proofs += 1
         try:
-            challenge = await self._get("/room/challenge")
+            challenge = await self._calls.get("/room/challenge")
             asked.frame["proof"] = await asyncio.to_thread(solve, challenge)
         except (Refused, ValueError) as error:
             if not asked.answer.done():
@@ -249,40 +258,9 @@ class Buyer:
         if self._link_task.done():
             self._link_task.result()  # raises `NotOpen`
 
-    # --- HTTP ---
-
-    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Frame:
-        return await self._until_answered("GET", path, dict(query or {}))
-
-    async def _post(self, path: str) -> Frame:
-        return await self._until_answered("POST", path, {})
-
-    async def _until_answered(self, method: str, path: str, query: dict[str, str]) -> Frame:
-        """Asked again while nobody answers: all that is asked here gives the same answer however often."""
-        while True:
-            pause = 1.0
-            with contextlib.suppress(httpx.TransportError):
-                answer = await self._http.request(method, self._base + path, params=query, headers=self._head)
-                if answer.is_success:
-                    found: Frame = answer.json()
-                    return found
-                if answer.status_code not in COMES_BACK:
-                    raise _refusal(answer)
-                pause = float(answer.headers.get("retry-after", 1))
-            await asyncio.sleep(pause)
-
 
 def _end_of(place: Frame | None) -> int:
     """When a turn ends, to begin or to choose; 0: it is not the buyer's turn."""
     if place is None or place["state"] != "admitted":
         return 0
     return int(place["until"] or place["begin_by"])
-
-
-def _refusal(answer: httpx.Response) -> Refused:
-    """What a problem says; a proxy on the way may answer with something else."""
-    try:
-        problem = answer.json()
-        return Refused(problem["code"], problem["detail"])
-    except (ValueError, TypeError, KeyError):
-        return Refused("http_error", f"onsale could not be asked: HTTP {answer.status_code}.")

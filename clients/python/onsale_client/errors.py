@@ -8,6 +8,8 @@ OnsaleError
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class OnsaleError(Exception):
     """Something went wrong."""
@@ -16,9 +18,11 @@ class OnsaleError(Exception):
 class Refused(OnsaleError):
     """onsale refuses what was asked."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, problem: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.problem = problem or {}
+        """All that was answered, where it was answered over HTTP."""
 
 
 class Ended(OnsaleError):

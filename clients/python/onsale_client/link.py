@@ -1,4 +1,4 @@
-"""The socket to a gateway, made again whenever it ends: what was told last is kept, and others hear of it.
+"""The socket to a gateway: one connection at a time, greeted or not.
 
 It promises no delivery: whoever wants an answer says it again after `opened` (`onsale_client.buyer`).
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import random
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -18,8 +17,6 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from onsale_client.errors import NotOpen
 
 FRAME_BYTES_MAX: Final = 1024 * 1024
-PAUSE_SECONDS_FIRST: Final = 0.2
-PAUSE_SECONDS_MAX: Final = 10.0
 FOR_GOOD: Final = {
     4401: "The token is not valid or ran out. Sign in again.",
     4403: "This origin may not connect.",
@@ -29,7 +26,7 @@ FOR_GOOD: Final = {
 
 
 class Link:
-    """`run` until cancelled; `opened` is called after each greeting, `told` with each frame."""
+    """`once`, again and again; `opened` is called after each greeting, `told` with each frame."""
 
     def __init__(
         self,
@@ -53,16 +50,13 @@ class Link:
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
 
-    async def run(self) -> None:
-        """Raises `NotOpen` when coming back is of no use."""
-        pause = PAUSE_SECONDS_FIRST
-        while True:
-            with contextlib.suppress(OSError, TimeoutError, InvalidHandshake):
-                async with connect(self._url, max_size=FRAME_BYTES_MAX, compression=None) as connection:
-                    if await self._listen(connection):
-                        pause = PAUSE_SECONDS_FIRST
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
-            pause = min(2 * pause, PAUSE_SECONDS_MAX)
+    async def once(self) -> bool:
+        """A connection until it ends; whether it was greeted. Raises `NotOpen` when coming back is of no
+        use."""
+        with contextlib.suppress(OSError, TimeoutError, InvalidHandshake):
+            async with connect(self._url, max_size=FRAME_BYTES_MAX, compression=None) as connection:
+                return await self._listen(connection)
+        return False
 
     async def _listen(self, connection: ClientConnection) -> bool:
         """Whether it was greeted."""
