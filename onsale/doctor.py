@@ -26,6 +26,7 @@ from onsale.engines.errors import EngineError
 from onsale.engines.identity import Identity, engine_identity
 from onsale.findings import Finding, Level, Report
 from onsale.payment_findings import payments
+from onsale.room_findings import rooms
 from store.chores import runs
 from store.errors import OnsaleError
 from store.payments import stuck
@@ -64,6 +65,7 @@ def examine(data_dir: Path) -> Report:
     if database_url is not None:
         findings += _asking("chores", lambda: list(_chores(database_url)))
         findings += _asking("payments", lambda: list(_payments(database_url, runtime)))
+        findings += _asking("waiting rooms", lambda: list(_rooms(database_url, runtime)))
     return Report(tuple(findings))
 
 
@@ -272,6 +274,14 @@ def _payments(url: str, runtime: Runtime | None) -> Iterator[Finding]:
         if _value(connection, "SELECT to_regclass('public.payment')") is None:
             return
         yield from payments(connection, os.environ, None if runtime is None else runtime.payment_provider)
+
+
+def _rooms(url: str, runtime: Runtime | None) -> Iterator[Finding]:
+    with _connect(url) as connection:
+        if _value(connection, "SELECT to_regclass('public.room')") is None:
+            return
+        runs = runtime is not None and runtime.payment_provider is not None
+        yield from rooms(connection, os.environ, runs=runs)
 
 
 def _value(connection: psycopg.Connection[dict[str, Any]], query: str, *parameters: object) -> Any:

@@ -24,7 +24,8 @@ from store.venues.rows import save_venue
 from store.words import EventState
 from tests.browser.axe import violations
 from tests.browser.conftest import Profile, Tabs
-from tests.browser.test_room_journey import heading, renewed
+from tests.browser.live_stack import heading
+from tests.browser.test_room_journey import renewed
 
 pytestmark = pytest.mark.browser
 

@@ -47,6 +47,7 @@ async def test_from_joining_to_a_decision_whatever_is_refused_on_the_way(engine_
         turn = asyncio.create_task(ann.wait_for_turn())
         let_in(engine_urls, event, 2)
         assert (await turn)["state"] == "admitted"
+        assert (await ann.more_time())["more_left"] == 2
         begun = await ann.begin()
         assert begun["until"] > begun["begun_at"]
         decision = await ann.request({"seats": [SEATS[0]]}, "r1")

@@ -1,4 +1,4 @@
-"""Faults in what operators are told of waiting rooms in numbers."""
+"""Faults in what operators are told of waiting rooms: in numbers, and by the doctor."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ metrics = In("gateway/room/metrics.py")
 acting = In("gateway/room/acting.py")
 beside = In("gateway/operators/beside.py")
 numbers = In("store/room/numbers.py")
+findings = In("onsale/room_findings.py")
 
 MUTANTS: list[Mutant] = [
     metrics(
@@ -54,5 +55,12 @@ MUTANTS: list[Mutant] = [
         "event.state = 'open' AND admission = 'running'",
         "event.state = 'open'",
         f"{ROOMS}::test_a_line_that_stands_still_is_seen_and_one_that_should_is_not",
+    ),
+    findings(
+        Kind.CHECKER,
+        "a gateway of waiting rooms without a key is found",
+        "        if not settings.key:\n",
+        "        if settings.key is None:\n",
+        "tests/onsale/test_room_findings.py::test_a_gateway_without_a_key_is_found_where_an_event_has_a_room",
     ),
 ]
