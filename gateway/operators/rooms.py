@@ -38,6 +38,9 @@ from store.room.standing import ShownRoom, shown
 from store.room.words import Admission, Proof, Room, RoomPolicy, RoomTerms
 from store.stream.wake import tell_room
 
+REVOKED_MAX = 500
+"""Codes that one call names: as many as a body has room for. Of a label all are revoked, however many."""
+
 
 def _bounded(term: str) -> Any:
     """Told in the description; checked by `store.room.rooms`, for all who change rooms."""
@@ -54,7 +57,7 @@ _MoreShopping = Annotated[int, _bounded("more_shopping_max")]
 _ProofAbove = Annotated[int, _bounded("proof_above_per_minute")]
 _Text = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": MESSAGE_LENGTH_MAX})]
 _Label = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": codes.LABEL_LENGTH_MAX})]
-_Codes = Annotated[tuple[str, ...], Meta(extra_json_schema={"maxItems": codes.COUNT_MAX})]
+_Codes = Annotated[tuple[str, ...], Meta(max_length=REVOKED_MAX)]
 _Count = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": codes.COUNT_MAX})]
 _Uses = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": codes.USES_MAX})]
 
