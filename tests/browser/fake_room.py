@@ -51,6 +51,8 @@ class FakeRoom:
     answering: bool = True
     proof_counter: int = -1
     """Not negative: joining takes a proof of work with this counter."""
+    proofs_refused: list[str] = field(default_factory=list)
+    """The next proofs are refused with these codes."""
 
     key: str = ""
     """Not empty, and with `shops`: buyers of these go back there, with a token."""
@@ -67,7 +69,7 @@ class FakeRoom:
         self.places: dict[str, Frame] = {}
         self.wishes: dict[str, Frame] = {}
         self.emails: dict[str, str] = {}
-        self.message_at = 0
+        self.message_at = self.challenges = 0
         opens_in = self.opens_in_seconds
         self.opens_at = None if opens_in is None else self.now() + int(opens_in * 1000)
 
@@ -172,9 +174,9 @@ class FakeRoom:
             answer, self.refusing = self.refusing, None
             await buyer.socket.send_json({"type": "error", **answer})
             return
-        if frame["type"] == "join" and not self._proved(frame):
+        if frame["type"] == "join" and (code := self._unproved(frame)):
             await buyer.socket.send_json(
-                {"type": "error", "code": "proof_required", "message": "Prove that a computer worked."}
+                {"type": "error", "code": code, "message": "Prove that a computer worked."}
             )
             return
         if frame["type"] == "wish":
@@ -191,16 +193,17 @@ class FakeRoom:
             {"join": self.join, "begin": self.begin, "leave_line": self.leave}[frame["type"]](buyer.name)
         await self._tell_place(buyer.name)
 
-    def _proved(self, frame: Frame) -> bool:
+    def _unproved(self, frame: Frame) -> str:
+        """Why this does not prove that a computer worked; empty where it does."""
         if self.proof_counter < 0:
-            return True
+            return ""
         if "proof" not in frame:
-            return False
-        told = json.loads(base64.b64decode(frame["proof"]))
-        return (told["solution"]["counter"], told["solution"]["derivedKey"]) == (
-            self.proof_counter,
-            self._key().hex(),
-        )
+            return "proof_required"
+        if self.proofs_refused:
+            return self.proofs_refused.pop(0)
+        told = json.loads(base64.b64decode(frame["proof"]))["solution"]
+        proved = (told["counter"], told["derivedKey"]) == (self.proof_counter, self._key().hex())
+        return "" if proved else "proof_not_valid"
 
     def _key(self) -> bytes:
         return hashlib.pbkdf2_hmac("sha256", NONCE + self.proof_counter.to_bytes(4), SALT, 20, 32)
@@ -262,6 +265,7 @@ class FakeRoom:
 
         @app.get("/v1/events/{event}/room/challenge")
         async def challenge(event: str) -> Frame:
+            self.challenges += 1
             told = {"algorithm": "PBKDF2/SHA-256", "nonce": NONCE.hex(), "salt": SALT.hex(), "cost": 20}
             told |= {"keyLength": 32, "keyPrefix": self._key()[:16].hex()}
             return {"parameters": told, "signature": "00"}

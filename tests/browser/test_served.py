@@ -62,6 +62,7 @@ def test_the_page_allows_nothing_inline_and_no_other_host(client: httpx.Client) 
     assert "unsafe" not in policy
     assert "http" not in policy
     assert policy.startswith("default-src 'none'")
+    assert "worker-src 'self';" in policy, "a proof of work is done beside the page"
     assert re.search(r"<script(?![^>]*(src=|application/json))", answer.text) is None
     assert " style=" not in answer.text
 

@@ -1,12 +1,13 @@
 // What this buyer asked of the waiting room: joining, naming an address, beginning, more time, leaving, filing a
 // wish; one at a time, and asked until it is answered. Each may be said again, as the server does it once. Joining
-// a busy room costs a proof of work, which this page finds when it is told so.
+// a busy room costs a proof of work, which this page finds when it is told so, unless the buyer stops it.
 
-import { canProve, prove } from "./proof.js";
+import { canProve } from "./proof.js";
+import { Proving } from "./proving.js";
 
 const SAY_AGAIN_AFTER_MS = 6_000;
 /** Refusals of a join that another proof of work answers. */
-const PROOFS = new Set(["proof_required", "proof_expired", "proof_used"]);
+const PROOFS = new Set(["proof_required", "proof_not_valid", "proof_expired", "proof_used"]);
 /** So often one join proves; then the buyer decides whether to go on. */
 const PROOFS_MAX = 3;
 
@@ -19,6 +20,8 @@ export class RoomAsking {
     this.sale = room.sale;
     /** @type {{kind: Kind, frame: any, again_ms: number, busy: boolean, proving: boolean, proofs: number} | null} */
     this.now = null;
+    /** @type {Proving | null} the proof that is being looked for */
+    this.proof = null;
     /** What was refused, as a sentence. */
     this.trouble = "";
     /** The same of an address for mails. */
@@ -65,7 +68,20 @@ export class RoomAsking {
     if (!this.now || !done[this.now.kind]) return;
     if (this.now.frame.email) this.mailed += 1;
     if (this.is("mail")) this.sale.say(this.room.words("mail.told"));
-    this.now = null;
+    this.#done();
+  }
+
+  #done() {
+    this.proof?.stop();
+    Object.assign(this, { now: null, proof: null });
+  }
+
+  /** The buyer does not want to prove any more, and so does not join. */
+  stopProving() {
+    if (!this.now?.proving) return;
+    this.#done();
+    this.trouble = this.room.words("join.stopped");
+    this.sale.set({});
   }
 
   /** What is filed now, or that nothing is. @param {any} want */
@@ -87,7 +103,7 @@ export class RoomAsking {
   #refuse(message, code = "") {
     const { words } = this.room;
     const { kind } = this.now;
-    this.now = null;
+    this.#done();
     if (kind === "join") this.room.human.again();
     const mail = kind === "mail" || code === "email_not_valid"; // it is said at its field
     const trouble = words("join.failed", { message });
@@ -101,8 +117,14 @@ export class RoomAsking {
     if (!canProve()) return this.#refuse(this.room.words("join.insecure"));
     Object.assign(now, { proving: true, proofs: now.proofs + 1 });
     const challenge = await sale.documents.challenge(sale.token);
-    if (challenge) now.frame = { ...now.frame, proof: await prove(challenge) };
     if (this.now !== now) return;
+    if (challenge) {
+      this.proof = new Proving(challenge);
+      const proof = await this.proof.solution;
+      if (this.now !== now) return;
+      if (!proof) return this.#refuse(this.room.words("join.unproven"));
+      now.frame = { ...now.frame, proof };
+    }
     now.proving = false;
     this.say();
     sale.set({});

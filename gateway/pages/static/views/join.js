@@ -26,6 +26,8 @@ export class Join extends Component {
     const { room } = sale;
     const { words, asking, status } = room;
     const joining = asking.is("join");
+    const proving = joining && asking.now.proving;
+    const told = proving ? words("join.proving") : joining && asking.now.busy ? words("join.busy") : asking.trouble;
     return html`<form class="join" noValidate onSubmit=${(submit) => this.join(submit)}>
       ${open && html`<div class="where"><label for="room-code">${words("join.code_label")}</label>
         <input id="room-code" value=${code} autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="128"
@@ -36,8 +38,9 @@ export class Join extends Component {
         set=${(typed) => this.setState({ email: typed, wrong: wrong && wrongWith(words, typed.trim()) })} />
       ${room.human.on && html`<${HumanCheck} room=${room} />`}
       <div class="thumb ready"><button type="submit" class="button main" aria-disabled=${joining}>
-        ${joining ? words(asking.now.proving ? "join.proving" : "join.asking") : words(label)}</button></div>
-      <p role="status" class="trouble">${joining && asking.now.busy ? words("join.busy") : asking.trouble}</p>
+        ${words(joining ? "join.asking" : label)}</button></div>
+      <p role="status" class=${proving ? "quiet-text" : "trouble"}>${told}</p>
+      ${proving && html`<button type="button" class="link" onClick=${() => asking.stopProving()}>${words("join.stop")}</button>`}
       ${!open && status.phase !== "draft" && html`<button type="button" class="link" onClick=${() => this.setState({ open: true })}>${words("join.code")}</button>`}
     </form>`;
   }
