@@ -41,6 +41,7 @@ from store.plan import Plan
 from store.prices import PlanMove, PriceTerms, of_categories
 from store.venues.make import make
 from store.words import Arrival, EventState, HoldId, Policy
+from tests.browser.fake_http import OverHttp
 from tests.browser.fake_owning import Hold, Owning
 from tests.browser.fake_paying import Paying
 from tests.browser.fake_room import FakeRoom
@@ -94,6 +95,8 @@ class FakeGateway:
     """Not empty: buying and giving back are refused with this code."""
     serving: bool = True
     """Off: sockets are closed at once, as from a gateway that restarts."""
+    refusing_sockets: bool = False
+    """As a network does that lets none through: their handshakes fail."""
     replies_lost: int = 0
     """So many times what is asked of a hold is done and its outcome unknown: the reply to COMMIT was lost."""
     outage_since: int = 0
@@ -205,6 +208,9 @@ class FakeGateway:
             await self._serve(websocket)
 
     async def _serve(self, websocket: WebSocket) -> None:
+        if self.refusing_sockets:
+            await websocket.close()
+            return
         await websocket.accept()
         if not self.serving:
             await websocket.close(1012)
@@ -231,8 +237,9 @@ class FakeGateway:
                 self.buyers.remove(buyer)
                 self._heard.notify_all()
 
-    def _welcome(self, buyer: Buyer) -> Frame:
-        event = {
+    def event(self) -> Frame:
+        """The event as everybody is told of it."""
+        return {
             "slug": self.slug,
             "name": self.name,
             "state": self.state,
@@ -250,7 +257,9 @@ class FakeGateway:
             "late_payment": self.late_payment,
             **self.terms,
         }
-        return {"type": "welcome", "event": event, "buyer": buyer.name}
+
+    def _welcome(self, buyer: Buyer) -> Frame:
+        return {"type": "welcome", "event": self.event(), "buyer": buyer.name}
 
     async def _receive(self, buyer: Buyer, frame: Frame) -> None:
         kind = frame["type"]
@@ -399,6 +408,7 @@ def build(fake: FakeGateway) -> FastAPI:
     fake.paying.mount(app)
     if fake.room is not None:
         fake.room.mount(app)
+    OverHttp(fake).mount(app)
 
     @app.get("/v1/events")
     async def events() -> list[Frame]:

@@ -255,8 +255,12 @@ class FakeRoom:
 
     def mount(self, app: FastAPI) -> None:
         @app.get("/v1/events/{event}/room")
-        async def room(event: str) -> Frame:
-            return self.status()
+        async def room(event: str, if_none_match: str = Header("")) -> Response:
+            etag = f'W/"{self.version}"'
+            headers = {"ETag": etag, "Cache-Control": "public, max-age=1"}
+            if if_none_match == etag:
+                return Response(status_code=304, headers=headers)
+            return Response(json.dumps(self.status()), headers=headers, media_type="application/json")
 
         @app.post("/v1/events/{event}/room/resume")
         async def resume(event: str, body: Frame) -> Frame:

@@ -70,6 +70,7 @@ def test_who_does_not_want_it_any_more_stops_it_and_may_begin_anew(
     with worker.value.expect_event("close"):
         page.get_by_role("button", name="Stop").click()
     expect(page.get_by_text("Stopped. You have not joined.")).to_be_visible()
+    expect(page.get_by_role("button", name="Join", exact=True)).to_be_focused()
     room.proof_counter = 150
     join(page)
     joined(page)

@@ -22,3 +22,35 @@ export async function patientFetch(path, options, away) {
     await pause(wait_ms * (0.5 + Math.random()));
   }
 }
+
+/** Cuts a call off that takes too long, or that nobody wants any more. */
+export class Patience {
+  #cut = new AbortController();
+  #end = () => this.#cut.abort();
+  #timer = 0;
+
+  /** @param {AbortSignal} unwanted @param {number} within_ms */
+  constructor(unwanted, within_ms) {
+    this.unwanted = unwanted;
+    unwanted.addEventListener("abort", this.#end);
+    if (unwanted.aborted) this.#end();
+    this.renew(within_ms);
+  }
+
+  get signal() {
+    return this.#cut.signal;
+  }
+
+  /** From now on, so long. @param {number} within_ms */
+  renew(within_ms) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#end, within_ms);
+  }
+
+  /** It is over, whether it was answered or not. */
+  end() {
+    clearTimeout(this.#timer);
+    this.unwanted.removeEventListener("abort", this.#end);
+    this.#end();
+  }
+}

@@ -19,7 +19,9 @@ export class Link {
    * @param {object} on
    * @param {() => object} on.hello the first frame of each connection
    * @param {(frame: any) => void} on.frame
-   * @param {(link: "connecting" | "live" | "reconnecting" | "refused", code: number) => void} on.change
+   * @param {(link: "connecting" | "live" | "reconnecting" | "refused", code: number, greeted: boolean) => void} on.change
+   *   `greeted`: whether the connection that is meant was welcome; the code is 0 where nothing came any more
+   * @param {(attempt: number) => number} on.pause_ms so long until the next attempt
    */
   constructor(on) {
     this.on = on;
@@ -51,6 +53,12 @@ export class Link {
     if (!this.live) return false;
     this.socket.send(JSON.stringify(frame));
     return true;
+  }
+
+  /** It is of no use: tries no more. */
+  stop() {
+    clearTimeout(this.timer);
+    this.refused = true;
   }
 
   /** Tries at once instead of waiting the backoff out. */
@@ -88,7 +96,7 @@ export class Link {
       clearTimeout(this.timer);
       this.attempt = 0;
       this.live = true;
-      this.on.change("live", 0);
+      this.on.change("live", 0, true);
     }
     this.on.frame(frame);
   }
@@ -96,13 +104,14 @@ export class Link {
   #closed(socket, code) {
     if (socket !== this.socket) return;
     clearTimeout(this.timer);
+    const greeted = this.live;
     this.socket = null;
     this.live = false;
     this.doubts = 0;
     this.refused = FINAL.has(code);
-    this.on.change(this.refused ? "refused" : "reconnecting", code);
+    this.on.change(this.refused ? "refused" : "reconnecting", code, greeted);
     if (this.refused) return;
-    this.timer = setTimeout(() => this.open(), backoff(this.attempt));
+    this.timer = setTimeout(() => this.open(), this.on.pause_ms(this.attempt));
     this.attempt += 1;
   }
 }

@@ -4,6 +4,8 @@ import { pause } from "./fetching.js";
 import { readPlan, withCosts } from "./plan.js";
 
 const REREAD_MS_MAX = 2000;
+/** Of the rounds in which news is looked for, how many go by until what seldom changes is. */
+const SELDOM_ROUNDS = 6;
 
 /** Who waited for the sale to begin sees what was settled meanwhile. @param {import("./sale.js").Sale} sale */
 export async function readPrices(sale) {
@@ -22,4 +24,12 @@ export async function readAgain(sale) {
   if (!plan) return;
   Object.assign(sale.state.venue, readPlan(plan, prices));
   sale.touch();
+}
+
+/** What a socket would tell by itself is asked for, where there is none. @param {import("./sale.js").Sale} sale @param {number} round */
+export function lookAround(sale, round) {
+  if (sale.waiting.entries.length) sale.link.send({ type: "waiting" });
+  if (round % SELDOM_ROUNDS) return;
+  sale.orders.standing.lookAtAll();
+  sale.figures.welcomed(sale.state.event);
 }

@@ -7,16 +7,16 @@ import { ServerClock } from "./clock.js";
 import { Documents } from "./documents.js";
 import { SoldFigures } from "./figures.js";
 import { sizeOf } from "./holds.js";
-import { Link } from "./link.js";
 import { placeFromAddress, subjectOf, tokenFromAddress } from "./memory.js";
 import { Orders } from "./orders.js";
 import { Paying } from "./paying.js";
 import { FREE, readPlan, seatLabel, stateOf } from "./plan.js";
-import { readAgain, readPrices } from "./rereading.js";
+import { lookAround, readAgain, readPrices } from "./rereading.js";
 import { Room } from "./room.js";
 import { standingOf } from "./showing.js";
 import { initialState } from "./state.js";
 import { Waiting } from "./waiting.js";
+import { Ways } from "./ways.js";
 import * as words from "./words.js";
 
 export class Sale {
@@ -37,10 +37,12 @@ export class Sale {
     this.early = [];
     this.batch_no = -1;
     this.state = initialState();
-    this.link = new Link({
+    this.link = new Ways({
       hello: () => ({ type: "hello", event: this.slug, token: this.token, watch: (this.watches = this.room.isInside) }),
       frame: (frame) => this.receive(frame),
       change: (link, close_code) => this.set({ link, close_code }),
+      hasRoom: () => this.room.there,
+      around: (round) => lookAround(this, round),
     });
   }
 

@@ -9,6 +9,12 @@ import { MailField, wrongWith } from "./mail.js";
 export class Join extends Component {
   state = { open: false, code: "", email: "", wrong: "" };
   mail = createRef();
+  main = createRef();
+
+  stop() {
+    this.props.sale.room.asking.stopProving();
+    this.main.current.focus();
+  }
 
   join(submit) {
     submit.preventDefault();
@@ -37,11 +43,11 @@ export class Join extends Component {
         trouble=${wrong || (joining ? "" : asking.mail_trouble)}
         set=${(typed) => this.setState({ email: typed, wrong: wrong && wrongWith(words, typed.trim()) })} />
       ${room.human.on && html`<${HumanCheck} room=${room} />`}
-      <div class="thumb ready"><button type="submit" class="button main" aria-disabled=${joining}>
+      <div class="thumb ready"><button type="submit" class="button main" ref=${this.main} aria-disabled=${joining}>
         ${words(joining ? "join.asking" : label)}</button></div>
       <p role="status" class=${proving ? "quiet-text" : "trouble"}>${told}</p>
-      ${proving && html`<button type="button" class="link" onClick=${() => asking.stopProving()}>${words("join.stop")}</button>`}
-      ${!open && status.phase !== "draft" && html`<button type="button" class="link" onClick=${() => this.setState({ open: true })}>${words("join.code")}</button>`}
+      ${proving && html`<button type="button" class="link" onClick=${() => this.stop()}>${words("join.stop")}</button>`}
+      ${!open && !joining && status.phase !== "draft" && html`<button type="button" class="link" onClick=${() => this.setState({ open: true })}>${words("join.code")}</button>`}
     </form>`;
   }
 }
