@@ -19,7 +19,7 @@ from store.venues.rows import save_venue
 from store.words import EventState
 from tests.browser.conftest import Profile, Tabs
 from tests.browser.live import serving
-from tests.browser.test_payment_journey import two_seats
+from tests.browser.live_stack import rows_of
 
 pytestmark = pytest.mark.browser
 
@@ -32,7 +32,7 @@ CHALLENGE = "**/room/challenge"
 def page(engine_urls: EngineUrls, profile: Profile) -> Iterator[Page]:
     """At the lobby of a room that always asks for a proof."""
     with psycopg.connect(engine_urls.database_url, autocommit=True) as conn:
-        plan = two_seats()
+        plan = rows_of(2)
         events.create_event(conn, SLUG, "Vespers", save_venue(conn, "chapel", plan), plan)
         operating.make(conn, SLUG, RoomTerms(proof=Proof.ALWAYS), Said("Olga", "the day of the sale"))
         events.set_state(conn, SLUG, EventState.LOBBY)

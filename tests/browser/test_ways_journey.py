@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import expect
 
 from onsale.processes import Stack
-from store import events
 from store.room import operating
-from store.room.words import Admission
+from store.room.words import Admission, RoomTerms
 from store.words import EventState
 from tests.browser.conftest import Profile, Tabs
-from tests.browser.test_payment_journey import hold_both
-from tests.browser.test_room_journey import SAID, Vespers, heading, position, stack, vespers
+from tests.browser.live_stack import SAID, LiveEvent, heading, hold_two, live_event, rows_of
+from tests.browser.test_room_journey import CROWD, position
 
 pytestmark = pytest.mark.browser
-
-__all__ = ["stack", "vespers"]
 
 BLOCKED = """globalThis.WebSocket = class {
   constructor() { setTimeout(() => this.onclose({ code: 1006 })); }
@@ -25,8 +24,14 @@ BLOCKED = """globalThis.WebSocket = class {
 """As a browser tells that a handshake failed."""
 
 
+@pytest.fixture
+def vespers(stack: Stack) -> Iterator[LiveEvent]:
+    with live_event(stack, "Vespers", rows_of(2), room=RoomTerms(pace=6_000), crowd=CROWD) as there:
+        yield there
+
+
 @pytest.mark.parametrize("way", ["events", "poll"])
-def test_lobby_line_turn_and_seats(profile: Profile, stack: Stack, vespers: Vespers, way: str) -> None:
+def test_lobby_line_turn_and_seats(profile: Profile, stack: Stack, vespers: LiveEvent, way: str) -> None:
     conn, slug = vespers.conn, vespers.slug
     tabs = Tabs(profile, stack.base_url)
     page = tabs.open("/", ready=False, own=True)
@@ -37,7 +42,7 @@ def test_lobby_line_turn_and_seats(profile: Profile, stack: Stack, vespers: Vesp
     page.get_by_role("button", name="Join", exact=True).click()
     heading(page, "You are in")
     operating.admit(conn, slug, Admission.PAUSED, SAID)
-    events.set_state(conn, slug, EventState.OPEN)
+    vespers.become(EventState.OPEN)
     heading(page, "The line stands still")
     stands = position(page)
     operating.say(conn, slug, "We go on in a minute.", SAID)
@@ -48,7 +53,7 @@ def test_lobby_line_turn_and_seats(profile: Profile, stack: Stack, vespers: Vesp
     operating.admit(conn, slug, Admission.RUNNING, SAID)
     heading(page, "It is your turn")
     page.get_by_role("button", name="Choose my seats").click()
-    hold_both(page)
+    hold_two(page)
     page.get_by_role("button", name="Give all back").click()
     heading(page, "Choose your seats")
     tabs.close()

@@ -34,8 +34,8 @@ MUTANTS: list[Mutant] = [
     room(
         Kind.ASK_AGAIN,
         "what became of a ballot's wish is said after a reload too",
-        "not_had: this.isInside ? null : not_had }",
-        "not_had: null }",
+        "not_had: isInside ? null : not_had, back",
+        "not_had: null, back",
         f"{PAGE}::test_a_wish_that_could_not_be_had_is_said_and_is_still_said_after_a_reload",
     ),
     asking(

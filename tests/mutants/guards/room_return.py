@@ -48,8 +48,8 @@ MUTANTS: list[Mutant] = [
     line(
         Kind.ORIGIN,
         "without scripts nobody is sent on to who is no shop",
-        "    known = shops.returning(visit.runtime.settings.room, back)\n",
-        "    known = shops.Return(back, back)\n",
+        "    known = shops.returning(visit.runtime.settings.room, back) if back else None\n",
+        "    known = shops.Return(back, back) if back else None\n",
         f"{JOURNEY}::test_who_comes_with_another_address_is_told_and_sent_nowhere",
     ),
     returning(

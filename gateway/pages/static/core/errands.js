@@ -4,10 +4,10 @@
 /** Of answers that come without a word when to ask again. */
 const RETRY_SECONDS = 2;
 const ANSWERS = {
-  join: "place", begin: "place", leave_line: "place", wish: "wish", waiting: "waiting", leave: "left",
+  join: "place", begin: "place", more_time: "place", leave_line: "place", wish: "wish", waiting: "waiting", leave: "left",
   confirm: "hold", release: "hold", extend: "hold",
 };
-const ROOM = { join: "join", begin: "begin", leave_line: "leave" };
+const ROOM = { join: "join", begin: "begin", more_time: "more-time", leave_line: "leave" };
 
 /**
  * @typedef {{method: string, path: string, body?: any, headers?: Record<string, string>}} Call its path below the event's
