@@ -95,9 +95,7 @@ def test_how_far_a_ballot_is_is_told(told, conn):
     event = make_room(conn, ballot=True)
     places = join(conn, event, "ann", "bob", "cat")
     for place in places.values():
-        conn.execute(
-            "INSERT INTO ballot_wish (place_id, event_id, want) VALUES (%s, %s, '{}')", (place.id, event)
-        )
+        conn.execute("INSERT INTO ballot_wish VALUES (%s, %s, %s, '{}')", (place.id, event, place.buyer))
     names = ("onsale_room_wishes", "onsale_room_wishes_decided")
     assert [told()[name, "gig"] for name in names] == [3, 0]
 
