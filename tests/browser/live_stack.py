@@ -106,13 +106,20 @@ class LiveEvent:
 
 @contextmanager
 def live_event(
-    stack: Stack, name: str, plan: Plan, *, room: RoomTerms | None = None, crowd: int = 0, **policy: Any
+    stack: Stack,
+    name: str,
+    plan: Plan,
+    *,
+    room: RoomTerms | None = None,
+    crowd: int = 0,
+    title: str = "",
+    **policy: Any,
 ) -> Iterator[LiveEvent]:
     """On sale; with a waiting room: in its lobby, with a crowd that joined. Closed in the end."""
     with psycopg.connect(stack.urls.database_url, autocommit=True) as conn:
         venue = save_venue(conn, f"chapel-{fingerprint(encode(plan))[:8]}", plan)
         slug = f"{name.lower()}-{os.getpid()}-{next(_NUMBERS)}"  # channels are the whole server's
-        number = events.create_event(conn, slug, name, venue, plan, **policy)
+        number = events.create_event(conn, slug, title or name, venue, plan, **policy)
         there = LiveEvent(stack, conn, slug, number)
         if room is None:
             there.become(EventState.OPEN)

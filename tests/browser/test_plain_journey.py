@@ -4,34 +4,23 @@ a browser that runs no scripts, by keyboard; and what each of its pages is on a 
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-import psycopg
 import pytest
 from playwright.sync_api import Page, expect
 
-from onsale.processes import Stack, throwaway_stack
-from store import events
-from store.audit import Said
+from onsale.processes import Stack
 from store.plan import Category, Plan, Seat, Section, number
 from store.room import operating
 from store.room.words import Admission, Proof, RoomTerms
-from store.settings import EngineUrls
-from store.venues.rows import save_venue
 from store.words import EventState
 from tests.browser.axe import violations
 from tests.browser.conftest import Profile, Tabs
-from tests.browser.live_stack import heading
+from tests.browser.live_stack import SAID, LiveEvent, heading, live_event
 from tests.browser.test_room_journey import renewed
 
 pytestmark = pytest.mark.browser
 
-SLUGS = f"matinee-{os.getpid()}"
-NUMBERS = itertools.count(1)
-SAID = Said("Olga", "the day of the sale")
 STALLS, BALCONY = "Stalls, left of the aisle", "Balcony"
 WIDTHS = (360, 768, 1280)
 
@@ -48,44 +37,17 @@ def small_house() -> Plan:
     return number("Playhouse", "EUR", prices, sections, seats, [], focal=(3.5, 0.0), size=(8.0, 4.0))
 
 
-@pytest.fixture(scope="module")
-def stack(engine_urls_of_module: EngineUrls) -> Iterator[Stack]:
-    with throwaway_stack(
-        gateways=1,
-        allocators=1,
-        payments=True,
-        database_url=engine_urls_of_module.database_url,
-        redis_url=engine_urls_of_module.redis_url,
-        env={"ONSALE_DEMO": "1"},
-    ) as running:
-        yield running
-
-
-@dataclass(frozen=True)
-class Matinee:
-    """An event in its lobby, and its organiser's connection."""
-
-    conn: psycopg.Connection
-    slug: str
-
-    @property
-    def line(self) -> str:
-        return f"/e/{self.slug}/line"
-
-
 @pytest.fixture
-def matinee(stack: Stack, request: pytest.FixtureRequest) -> Iterator[Matinee]:
-    """With a ballot; the test names what else."""
-    terms = RoomTerms(**{"ballot": True, "pace": 6_000, **getattr(request, "param", {})})
-    with psycopg.connect(stack.urls.database_url, autocommit=True) as connection:
-        plan = small_house()
-        venue = save_venue(connection, "playhouse", plan)
-        slug = f"{SLUGS}-{next(NUMBERS)}"
-        events.create_event(connection, slug, "The matinée of all matinées", venue, plan, payment="required")
-        operating.make(connection, slug, terms, SAID)
-        events.set_state(connection, slug, EventState.LOBBY)
-        yield Matinee(connection, slug)
-        events.set_state(connection, slug, EventState.CLOSED)
+def matinee(stack: Stack, request: pytest.FixtureRequest) -> Iterator[LiveEvent]:
+    """In its lobby, with a ballot; the test names what else."""
+    room = RoomTerms(**{"ballot": True, "pace": 6_000, **getattr(request, "param", {})})
+    title = "The matinée of all matinées"
+    with live_event(stack, "Matinee", small_house(), room=room, title=title, payment="required") as there:
+        yield there
+
+
+def line_of(event: LiveEvent) -> str:
+    return f"{event.path}/line"
 
 
 def press(page: Page, name: str) -> None:
@@ -110,13 +72,11 @@ def reach(page: Page, label: str) -> None:
 
 
 def test_a_ballot_without_scripts_and_with_the_keyboard_alone(
-    profile: Profile, stack: Stack, matinee: Matinee
+    profile: Profile, stack: Stack, matinee: LiveEvent
 ) -> None:
     tabs = Tabs(profile, stack.base_url)
-    page = tabs.open(
-        f"/e/{matinee.slug}", ready=False, own=True, java_script_enabled=False, width=360, height=740
-    )
-    page.wait_for_url(f"**{matinee.line}*")
+    page = tabs.open(matinee.path, ready=False, own=True, java_script_enabled=False, width=360, height=740)
+    page.wait_for_url(f"**{line_of(matinee)}*")
     reach(page, "Mail address, if you like")
     page.keyboard.type("ann@example.org")
     press(page, "Join")
@@ -139,7 +99,7 @@ def test_a_ballot_without_scripts_and_with_the_keyboard_alone(
     press(page, "Change my wish")
     expect(tries).to_have_text([f"2 together in {STALLS}", "2 together anywhere"])
 
-    events.set_state(matinee.conn, matinee.slug, EventState.OPEN)
+    matinee.become(EventState.OPEN)
     renewed(page, "Held for you")
     expect(page.locator(".mine li")).to_contain_text([f"{STALLS} A", f"{STALLS} A"])
     press(page, "Pay")
@@ -147,8 +107,7 @@ def test_a_ballot_without_scripts_and_with_the_keyboard_alone(
     page.wait_for_url(f"{stack.provider_url}/pay/*")
     page.locator("#pay").click()
     renewed(page, "They are yours.")
-    mailed = matinee.conn.execute("SELECT email FROM place WHERE email IS NOT NULL").fetchall()
-    assert mailed == [("ann@example.org",)]
+    assert matinee.column("SELECT email FROM place WHERE event_id = %s") == ["ann@example.org"]
     tabs.close()
 
 
@@ -164,11 +123,11 @@ def look(page: Page, what: str) -> None:
 
 @pytest.mark.parametrize("matinee", [{"proof": Proof.ALWAYS}], indirect=True)
 def test_each_plain_page_fits_and_is_read_by_everybody(
-    profile: Profile, stack: Stack, matinee: Matinee
+    profile: Profile, stack: Stack, matinee: LiveEvent
 ) -> None:
     conn, slug = matinee.conn, matinee.slug
     tabs = Tabs(profile, stack.base_url)
-    page = tabs.open(matinee.line, ready=False, own=True)
+    page = tabs.open(line_of(matinee), ready=False, own=True)
     look(page, "a room that asks for proofs")
     page.get_by_role("button", name="Begin to wait").click()
     look(page, "waiting to join")
@@ -179,7 +138,7 @@ def test_each_plain_page_fits_and_is_read_by_everybody(
     page.get_by_role("button", name="Join").click()
     expect(page.get_by_role("alert")).to_contain_text("That did not work: ")
     look(page, "a wrong code")
-    page.goto(stack.base_url + matinee.line)
+    page.goto(stack.base_url + line_of(matinee))
     page.get_by_role("button", name="Begin to wait").click()
     expect(page.get_by_text("Your wait is over.")).to_be_visible()
     page.get_by_role("button", name="Join").click()
@@ -203,7 +162,7 @@ def test_each_plain_page_fits_and_is_read_by_everybody(
 
     operating.admit(conn, slug, Admission.PAUSED, SAID)
     operating.say(conn, slug, "The band is late; we go on at a quarter past.", SAID)
-    events.set_state(conn, slug, EventState.OPEN)
+    matinee.become(EventState.OPEN)
     expect(page.get_by_text("Your wish could not be had")).to_be_visible()
     expect(page.get_by_text("Not enough that fit are left together.")).to_be_visible()
     heading(page, "The line stands still")
