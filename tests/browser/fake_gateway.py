@@ -60,6 +60,11 @@ class Buyer:
     dead: bool = False
     """The network forgot the connection and told nobody: what is said on it is not heard."""
 
+    async def tell(self, frame: Frame) -> None:
+        """Unless they are gone, from either side."""
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await self.socket.send_json(frame)
+
 
 @dataclass
 class FakeGateway:
@@ -284,19 +289,19 @@ class FakeGateway:
         waiting = any(name == buyer.name and frame["id"] == request_id for name, frame in self.waiting)
         if known is None and waiting:
             known = {"type": "accepted", "id": request_id, "arrival": "1-1"}
-        await buyer.socket.send_json(known or {"type": "unknown", "id": request_id})
+        await buyer.tell(known or {"type": "unknown", "id": request_id})
 
     async def _request(self, buyer: Buyer, frame: Frame) -> None:
         known = self.decisions.get((buyer.name, frame["id"]))
         if known is not None:
-            await buyer.socket.send_json(known)
+            await buyer.tell(known)
             return
         if self.forced is not None:
             answer, self.forced = {"id": frame["id"], **self.forced}, None
-            await buyer.socket.send_json(answer)
+            await buyer.tell(answer)
             return
         self.waiting.append((buyer.name, frame))  # what a page knows of is so
-        await buyer.socket.send_json({"type": "accepted", "id": frame["id"], "arrival": f"{_now_ms()}-0"})
+        await buyer.tell({"type": "accepted", "id": frame["id"], "arrival": f"{_now_ms()}-0"})
         if self.deciding and self.state != "paused":
             await self._decide_all()
 
@@ -320,7 +325,7 @@ class FakeGateway:
             for buyer in self.buyers:
                 if buyer.name == name:
                     with suppress(WebSocketDisconnect, RuntimeError):
-                        await buyer.socket.send_json(answer)
+                        await buyer.tell(answer)
             if outcome == "held":
                 await self._change([(self.numbers[guid], "h") for guid in result["seats"]])
 
@@ -386,8 +391,7 @@ class FakeGateway:
 
     async def _broadcast(self, frame: Frame) -> None:
         for buyer in self.buyers:
-            with suppress(WebSocketDisconnect, RuntimeError):
-                await buyer.socket.send_json(frame)
+            await buyer.tell(frame)
 
 
 def _now_ms() -> int:

@@ -33,7 +33,7 @@ class Owning:
             error, answer = {"code": "unavailable", "retry_after": 1}, {}
         if error:
             refused = {"type": "error", "message": "No.", "hold": frame["hold"], **error}
-            await buyer.socket.send_json(refused)
+            await buyer.tell(refused)
             return
         answer = {
             "type": "hold",
@@ -43,7 +43,7 @@ class Owning:
         }
         for one in self._fake.buyers:
             if one.name == buyer.name:
-                await one.socket.send_json(answer)
+                await one.tell(answer)
 
     async def _do(self, buyer: Buyer, frame: Frame) -> tuple[Frame, Frame]:
         """(error, what an answer says besides the state)"""

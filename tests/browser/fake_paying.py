@@ -100,7 +100,7 @@ class Paying:
     async def _tell(self, payment: Payment) -> None:
         for one in self.fake.buyers:
             if one.name == payment.buyer and not one.dead:
-                await one.socket.send_json({"type": "payment", **self._seen(payment)})
+                await one.tell({"type": "payment", **self._seen(payment)})
 
     # --- over HTTP ---
 

@@ -158,12 +158,12 @@ class FakeRoom:
         for buyer in list(self.fake.buyers):
             if buyer.name == name and name in self.places:
                 with suppress(WebSocketDisconnect, RuntimeError):
-                    await buyer.socket.send_json({"type": "place", **self.places[name]})
+                    await buyer.tell({"type": "place", **self.places[name]})
 
     # --- the socket ---
 
     async def welcome(self, buyer: Buyer) -> None:
-        await buyer.socket.send_json({"type": "room", **self.status()})
+        await buyer.tell({"type": "room", **self.status()})
         if buyer.name in self.places and self.places[buyer.name]["state"] in (*LIVE, "expired"):
             await self._tell_place(buyer.name)
 
@@ -172,18 +172,16 @@ class FakeRoom:
             return
         if self.refusing is not None:
             answer, self.refusing = self.refusing, None
-            await buyer.socket.send_json({"type": "error", **answer})
+            await buyer.tell({"type": "error", **answer})
             return
         if frame["type"] == "join" and (code := self._unproved(frame)):
-            await buyer.socket.send_json(
-                {"type": "error", "code": code, "message": "Prove that a computer worked."}
-            )
+            await buyer.tell({"type": "error", "code": code, "message": "Prove that a computer worked."})
             return
         if frame["type"] == "wish":
             if "want" in frame:
                 self.wishes[buyer.name] = {"type": "wish", "want": frame["want"], "filed_at": self.now()}
             nothing = {"type": "wish", "want": None, "filed_at": None}
-            await buyer.socket.send_json(self.wishes.get(buyer.name, nothing))
+            await buyer.tell(self.wishes.get(buyer.name, nothing))
             return
         if "email" in frame:
             self.emails[buyer.name] = frame["email"]

@@ -59,13 +59,13 @@ class Waitlist:
 
     async def receive(self, buyer: Buyer, frame: Frame) -> None:
         if frame["type"] == "waiting":
-            await buyer.socket.send_json(self._list(buyer.name))
+            await buyer.tell(self._list(buyer.name))
             return
         mine = (one for one in self.entries if (one.buyer, one.id) == (buyer.name, frame["id"]))
         entry = next(mine, None)
         if entry is None or entry.state == "offered":
             code = "not_waiting" if entry is None else "offered"
-            await buyer.socket.send_json({"type": "error", "code": code, "message": "No.", "id": frame["id"]})
+            await buyer.tell({"type": "error", "code": code, "message": "No.", "id": frame["id"]})
             return
         entry.state = "left"
         await self._send(buyer.name, {"type": "left", "id": entry.id})
@@ -78,7 +78,7 @@ class Waitlist:
     async def _send(self, name: str, frame: Frame) -> None:
         for one in self._fake.buyers:
             if one.name == name:
-                await one.socket.send_json(frame)
+                await one.tell(frame)
 
     def _waiting(self) -> list[Waits]:
         return [one for one in self.entries if one.state == "waiting"]
