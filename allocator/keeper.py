@@ -47,6 +47,8 @@ RATE_SECONDS: Final = 5.0
 """A rate that alone changed is written no more often."""
 NOT_BEGUN: Final = (EventState.DRAFT, EventState.LOBBY)
 
+READ_STATE: Final = "SELECT state FROM event WHERE id = %s"
+
 Connection = psycopg.Connection[Any]
 
 
@@ -298,7 +300,7 @@ class Steps:
 
 def state_of(conn: Connection, event_id: int) -> EventState:
     """The event's state."""
-    row = conn.execute("SELECT state FROM event WHERE id = %s", (event_id,)).fetchone()
+    row = conn.execute(READ_STATE, (event_id,)).fetchone()
     assert row is not None, "an owner's event is there"
     return EventState(row[0])
 

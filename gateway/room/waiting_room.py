@@ -277,6 +277,8 @@ class WaitingRoom:
         Who was called and asks for the first time begins by that.
         """
         if self._deciding:
+            if time.monotonic() - self._read_at > LOOK_SECONDS:  # nobody else is here, and news may be lost
+                self._wake.set()
             story = "The ballot is being decided. Ask again in a moment: nothing is given out meanwhile."
             then(Busy("ballot_running", story, retry_after_seconds=2))
             return

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -18,19 +19,24 @@ from uuid import UUID
 
 import psycopg
 
-from allocator import follow, lease, loop, readahead, worker
+from allocator import ballot, follow, keeper, lease, loop, readahead, worker
 from allocator.decide import Ask
 from allocator.decided import Row
 from allocator.intake import Sorted
 from allocator.layout import Layout
 from gateway.buyers import intake, reask
+from gateway.room import beginning, status, waiting_room
+from gateway.room import joining as joins
+from gateway.room import places as known_places
 from store import blocks, holds, recategorise
 from store.errors import ShortWrite, Unavailable
 from store.payments import late, settle
+from store.room import ballot as ballot_rows
 from store.stream.port import RawEntry
 from store.words import Arrival
 from tests.simulation import load
 from tests.simulation.gateways import EVENT
+from tests.simulation.keepers import DoubtfulConnection, KeeperLog, StopAsked, VirtualKeeper, VirtualServer
 from tests.simulation.postgres import Database
 from tests.simulation.statements import Connection
 from tests.simulation.stream import Stream, VirtualArrivals
@@ -60,7 +66,7 @@ class Allocator:
 
     def _work(self, process: Process) -> None:
         process.allocator = self
-        self.worker._stop_asked = _StopAsked(process)  # type: ignore[assignment]
+        self.worker._stop_asked = StopAsked(process)  # type: ignore[assignment]
         self.worker.run()
 
     def _renew(self, process: Process) -> None:
@@ -112,25 +118,6 @@ class CountedLoop(loop.BatchLoop):
             raise
 
 
-class _StopAsked:
-    """As `threading.Event`, for a process that is never asked to stop but by its counterpart here."""
-
-    def __init__(self, process: Process) -> None:
-        self._process = process
-        self._set = False
-
-    def is_set(self) -> bool:
-        return self._set
-
-    def set(self) -> None:
-        self._set = True
-
-    def wait(self, seconds: float) -> bool:
-        if not self._set:
-            self._process.sleep(seconds)
-        return self._set
-
-
 class AtOnce:
     """An executor without a thread: what is handed in is done before `submit` returns."""
 
@@ -173,9 +160,12 @@ class _Alerts:
 
 @contextmanager
 def on_virtual_engines(
-    world: World, layout: Layout, batch_size_max: int, look_seconds: float
+    world: World, layout: Layout, batch_size_max: int, look_seconds: float, piece_max: int
 ) -> Iterator[None]:
-    """Inside, the code under test finds these engines, this clock and this chance; and nothing is logged."""
+    """Inside, the code under test finds these engines, this clock and this chance; and nothing is logged.
+
+    `piece_max`: so many wishes of a ballot are appended at once.
+    """
 
     def here() -> Process:
         assert world.current is not None, "only processes use engines"
@@ -184,6 +174,12 @@ def on_virtual_engines(
     def connect(_url: str, _name: str) -> Connection:
         try:
             return Connection(here().allocator.database.connect(here()))
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
+
+    def connect_keeper(_url: str, _name: str) -> Connection:
+        try:
+            return DoubtfulConnection(here().allocator.database.connect(here()))
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
 
@@ -237,7 +233,22 @@ def on_virtual_engines(
             "time": clock,
             "log": _Alerts(world),
             "LOOK_SECONDS": look_seconds,
+            "Keeper": lambda *args: VirtualKeeper(here(), *args),
         }),
+        (keeper, {
+            "connect": connect_keeper,
+            "connect_stream": lambda url: VirtualServer(here().allocator.stream, here()),
+            "RedisArrivals": lambda client, event: VirtualArrivals(here().allocator.stream, here()),
+            "Steps": partial(keeper.Steps, monotonic=world.monotonic),
+            "log": KeeperLog(world),
+        }),
+        (ballot, {"PIECE_MAX": piece_max, "AHEAD_MAX": 2 * piece_max}),
+        (ballot_rows, {"LET_IN_MAX": piece_max}),
+        (waiting_room, {"time": clock, "ShownStatus": partial(status.ShownStatus, world.monotonic)}),
+        (status, {"jitter": world.random.uniform}),
+        (known_places, {"time": clock}),
+        (joins, {"time": clock, "jitter": world.random.uniform}),
+        (beginning, {"jitter": world.random.uniform}),
         (recategorise, {"load_plan": lambda conn, venue: conn.session.database.plan}),
         (lease, {"uuid4": lambda: UUID(int=world.random.getrandbits(128))}),
         (readahead, {"ThreadPoolExecutor": AtOnce}),

@@ -63,7 +63,6 @@ class Client:
 
     def _submit(self, gateway: Gateway, ask: Ask, again: bool) -> None:
         """As `gateway.buyers.socket` takes a request."""
-        content = ask.want.encode()
         state = self.people.database.rows["event"][ONE].state
         gateway.sees(state)
         if again and gateway.intake.find(self.buyer, ask.request_id) is None:
@@ -72,10 +71,34 @@ class Client:
             )
             return
         if not again and state not in ("open", "paused"):
-            self._not_on_sale(ask)
+            self._may_not(ask, "event_closed")
             return
+        self._at_door(gateway, ask)
+
+    def _at_door(self, gateway: Gateway, ask: Ask, *, other_content: bool = False) -> None:
+        """Where there is a waiting room, only who is inside asks for seats. `other_content`: that is what the
+        key is decided with, so who may not ask is not told of a conflict either."""
+        room = gateway.room
+        if room is None or room.lets_in(self.buyer):
+            self._take(gateway, ask)
+        else:
+            room.let_in(self.buyer, lambda no: self._let_in(gateway, ask, no, other_content))
+
+    def _let_in(self, gateway: Gateway, ask: Ask, refused: OnsaleError | None, other_content: bool) -> None:
+        code = getattr(refused, "code", "")
+        self.world.counters[f"room_{code or 'let_in'}"] += 1
+        if code == "not_admitted" and other_content:
+            self._give_up(ask, code)
+        elif code == "not_admitted":
+            self._may_not(ask, code)
+        elif refused is not None:
+            self.refused(ask.request_id, refused)
+        else:
+            self._take(gateway, ask)
+
+    def _take(self, gateway: Gateway, ask: Ask) -> None:
         try:
-            gateway.intake.submit(self.buyer, ask.request_id, content, self)
+            gateway.intake.submit(self.buyer, ask.request_id, ask.want.encode(), self)
         except KeyReused:
             self.world.counters["key_reused"] += 1
             self._give_up(ask, "key_reused")
@@ -93,19 +116,14 @@ class Client:
             if decided is not None:  # its key is decided with other content; no sale, no conflict either
                 self._give_up(ask, "event_closed")
             else:
-                self._not_on_sale(ask)
+                self._may_not(ask, "event_closed")
             return
-        try:
-            gateway.intake.submit(self.buyer, ask.request_id, ask.want.encode(), self)
-        except KeyReused:
-            self._give_up(ask, "key_reused")
-        except OnsaleError as error:
-            self.refused(ask.request_id, error)
+        self._at_door(gateway, ask, other_content=decided is not None)
 
-    def _not_on_sale(self, ask: Ask) -> None:
+    def _may_not(self, ask: Ask, code: str) -> None:
         """Told so; who was accepted before asks what became of it, unless the stream lost it."""
         if not ask.accepted or (self.buyer, ask.request_id) in self.people.stream.lost_keys:
-            self._give_up(ask, "event_closed")
+            self._give_up(ask, code)
         else:
             self.world.after(ASK_AGAIN_SECONDS, lambda: self.ask_again(ask))
 

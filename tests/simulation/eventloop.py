@@ -82,20 +82,26 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 result, error = effect(), None
             except Exception as raised:
                 result, error = None, raised
-            world.at(world.now_us + world.latency_us(), lambda: reply(result, error))
+            self.reply(answer, result, error)
 
-        def reply(result: Any, error: Exception | None) -> None:
+        world.at(world.now_us + world.latency_us(), arrive)
+        return answer
+
+    def reply(self, answer: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+        """What came of a call is on its way back."""
+        world = self._world
+
+        def come_back() -> None:
             if answer.done() or self._host.dead:
                 return
             if self._host.stopped:
-                world.at(self._host.stopped_until_us, lambda: reply(result, error))
+                world.at(self._host.stopped_until_us, come_back)
             elif error is not None:
                 answer.set_exception(error)
             else:
                 answer.set_result(result)
 
-        world.at(world.now_us + world.latency_us(), arrive)
-        return answer
+        world.at(world.now_us + world.latency_us(), come_back)
 
     def _run(self) -> None:
         if self._host.dead:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,10 +16,12 @@ from gateway.buyers.recall import DATABASE_AWAY, Recall
 from gateway.settings import Bounds
 from store import lookups
 from store.errors import OutcomeUnknown, Unavailable
+from store.room.news import decode_room_news, room_channel
 from store.wire import STREAM_LOST, decisions_channel, decode_delta, decode_published, seats_channel
 from store.words import Arrival
 from tests.simulation.eventloop import VirtualLoop
 from tests.simulation.postgres import ONE, Database
+from tests.simulation.room_gateways import RoomPool, make_room
 from tests.simulation.stream import Message, Stream
 from tests.simulation.truth import known_keys
 from tests.simulation.world import Host, World
@@ -152,8 +155,13 @@ class Gateway:
         self.intake = Intake(virtual, name, Bounds(), self._cursor)
         self.recall = Recall(pool, 1)
         self.reask = Reask(self.intake, self.recall, pool, 1, Bounds())
-        self._channels = (decisions_channel(EVENT, name), seats_channel(EVENT))
+        self._channels = (decisions_channel(EVENT, name), seats_channel(EVENT), room_channel(EVENT))
         self._tasks = [self.loop.create_task(self.intake.run()), self.loop.create_task(self.reask.run())]
+        self._acts: set[asyncio.Task[None]] = set()
+        self.room_pool = RoomPool(self)
+        self.room = make_room(self, EVENT)
+        if self.room is not None:
+            self.loop.create_task(self.room.run())
 
     async def _cursor(self) -> Arrival:
         try:
@@ -162,8 +170,16 @@ class Gateway:
         except DATABASE_AWAY as error:
             raise Unavailable("The database is away.") from error
 
+    def keep(self, act: Coroutine[Any, Any, None]) -> None:
+        """Something that somebody asked this gateway to do."""
+        task = self.loop.create_task(act)
+        self._acts.add(task)
+        task.add_done_callback(self._acts.discard)
+
     def sees(self, state: str) -> None:
         """The event's state, as the gateway keeps it."""
+        if self.room is not None and self.room.now.state != state:
+            self.room.poke()
         if state == "paused":
             if self.reask.paused_since is None:
                 self.reask.paused_since = self.world.monotonic()
@@ -196,6 +212,9 @@ class Gateway:
             return
         if channel == self._channels[0]:
             self.loop.call_soon(lambda: self.intake.deliver(decode_published(message)))
+        elif channel == self._channels[2]:
+            if (room := self.room) is not None:
+                self.loop.call_soon(lambda: room.heard(decode_room_news(message)))
         elif decode_delta(message).state == STREAM_LOST:
             self.loop.call_soon(self.intake.everything_again)
 

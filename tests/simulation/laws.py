@@ -31,7 +31,7 @@ from store.stream.port import REQUEST, RawEntry
 from store.wire import arrival_order, decode_entry
 from store.words import Arrival, EventState, Policy
 from tests.allocator.house import snapshot
-from tests.simulation import returned
+from tests.simulation import returned, room_laws
 from tests.simulation.clients import all_seen
 from tests.simulation.gateways import EVENT
 from tests.simulation.load import load_memory
@@ -55,6 +55,8 @@ HAND = {
     "recategorise": "recategorised",
 }
 """An operator's change, and the fact it is in the ledger."""
+NO_SEATS = {"release", "return", "admission", "room"}
+"""Changes that are in no fact of their own."""
 BY_HAND = set(HAND.values()) - {"returned"}
 """For what came back see `tests.simulation.returned`: buyers return too."""
 
@@ -165,6 +167,8 @@ def restless(sale: OnSale) -> str:
         return f"{len(waiting)} clients wait: {waiting[:3]}"
     if sale.people.payers is not None and (unpaid := next(sale.people.payers.unfinished(), "")):
         return unpaid
+    if sale.people.visitors is not None and (unfinished := sale.people.visitors.unfinished()):
+        return unfinished
     active = [hold_id for hold_id, row in rows["hold"].items() if row.state == "active"]
     if active:
         return f"holds {active[:3]} have not run out"
@@ -206,6 +210,8 @@ def demand(sale: OnSale) -> list[str]:
     found.extend(returned.unexplained(sale.database))
     if sale.people.payers is not None:
         found.extend(sale.people.payers.demand())
+    if sale.people.visitors is not None:
+        found.extend(room_laws.demand(sale))
     if not unrest:
         found.extend(_memories(sale))
     return found
@@ -321,7 +327,7 @@ def _replay(sale: OnSale) -> list[str]:
 def _audited(sale: OnSale) -> list[str]:
     """Each operator's change of seats is in the ledger once, in order, and says who and why."""
     changes = [msgspec.json.decode(what) for _, _, what in sale.database.rows["audit"].values()]
-    audited = [HAND[change["change"]] for change in changes if change["change"] not in ("release", "return")]
+    audited = [HAND[change["change"]] for change in changes if change["change"] not in NO_SEATS]
     audited += ["blocked" for change in changes if change.get("taken_off_sale")]
     told = [row.outcome for _, row in sorted(sale.database.rows["ledger"].items()) if row.outcome in BY_HAND]
     if Counter(told) == Counter(audited):
@@ -361,7 +367,7 @@ def _comparable(memory: Memory) -> dict[str, Any]:
 
 def counted(sale: OnSale) -> Counter[str]:
     """Rare paths, by what the ledger says of them."""
-    counters: Counter[str] = Counter()
+    counters = room_laws.counted(sale)
     for row in sale.database.rows["ledger"].values():
         counters[str(row.kind)] += row.kind != "request"
         counters["left"] += row.outcome == "left"

@@ -14,8 +14,10 @@ from tests.simulation.load import policy_of
 from tests.simulation.payers import Payers, is_paid_for
 from tests.simulation.people import People
 from tests.simulation.postgres import ONE, Database, EventRow, FactRow, Server
+from tests.simulation.room_laws import RoomWatch
 from tests.simulation.stream import Message, Stream
 from tests.simulation.trouble import House
+from tests.simulation.visitors import Visitors, has_room
 from tests.simulation.world import Host, Process, World
 
 
@@ -27,13 +29,15 @@ class OnSale:
         self.layout = layout
         self.mark = mark
         self.database = Database(world, layout.plan, event, server)
-        body = msgspec.json.encode(policy_of(event)).decode()
-        self.database.rows["fact"][self.database.next_fact()] = FactRow("policy", None, body)
         self.stream = Stream(world)
         self.stream.exists = False
         self.people = People(world, self.database, self.stream, layout.plan)
         if is_paid_for(world.seed):
             self.people.payers = Payers(world, self.database, self.stream)
+        if has_room(world.seed):
+            self.people.visitors = Visitors(world, self.database, self.people)
+        body = msgspec.json.encode(policy_of(self.database.rows["event"][ONE])).decode()
+        self.database.rows["fact"][self.database.next_fact()] = FactRow("policy", None, body)
         self._kept: dict[str, tuple[Callable[[], None], Host]] = {}
         self.house = House(world, self.database, self.stream, self.people, mark)
 
@@ -41,7 +45,13 @@ class OnSale:
         """Allocators and gateways start; buyers and operators come."""
         world, random, house = self.world, self.world.random, self.house
         self.stream.fan_out = self._fan_out
-        self.database.on_commit = laws.OnCommit(self.database, world)
+        self.database.looks.append(laws.OnCommit(self.database, world))
+        if (visitors := self.people.visitors) is not None:
+            watch = RoomWatch(self.database, world, visitors.next_phase)
+            self.database.looks.append(watch)
+            world.after(0.2, visitors.come)
+            self._start("organiser", visitors.operate)
+            self._start("winners", visitors.look_after_wishes)
         self.stream.on_trim = laws.OnTrim(self.database, world)
         for _ in range(random.randint(2, 3)):
             house.start_allocator()
@@ -98,6 +108,8 @@ class OnSale:
                 self.people.leave_list(process, wait_id)
             for _ in range(8):
                 self._open_again(process)
+                if self.people.visitors is not None:
+                    self.people.visitors.heal(process)
                 process.sleep(1.0)
 
     def _open_again(self, process: Process) -> None:

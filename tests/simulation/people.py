@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from msgspec import UNSET, json
@@ -27,6 +27,9 @@ from tests.simulation.statements import AsyncConnection, Connection, run_at_once
 from tests.simulation.stream import Stream
 from tests.simulation.world import Host, Process, World
 
+if TYPE_CHECKING:
+    from tests.simulation.visitors import Visitors
+
 WAITING_MAX = 12
 """A buyer with so many unanswered requests asks for nothing new."""
 
@@ -47,6 +50,8 @@ class People:
         """Of a tour: the same buyers, elsewhere."""
         self.payers: Payers | None = None
         """Where holds are bought with money."""
+        self.visitors: Visitors | None = None
+        """Where buyers wait in line."""
         self.desks = 0
         self.requests = 0
         self.left: set[tuple[str, str]] = set()
@@ -87,7 +92,9 @@ class People:
             world.note("somebody", "appends what cannot be read")
             self.stream.add(b"r", random.choice((b"not json", b'["b","r",7]', b'["b\\u0001","r",{},"g"]')))
             return
-        buyer = random.choice(self.buyers)
+        buyer = random.choice(self.buyers) if self.visitors is None else self.visitors.who_asks()
+        if buyer is None:
+            return
         self._asks(buyer, gateway)
         if self.other_dates and world.chance(0.4):  # in the same moment
             there = random.choice(self.other_dates)
@@ -118,6 +125,11 @@ class People:
         self.clients.append(client)
         self.world.note(other.buyer, f"repeats {ask.request_id} with {want.decode()} at {gateway.name}")
         client.ask(ask.request_id, want, ask.sent_ns[:1])
+
+    def a_want(self, *, waitlist: float) -> Want:
+        """What somebody asks for; who would wait for it so often."""
+        want = self._want()
+        return replace(want, waitlist=True) if self.world.chance(waitlist) else want
 
     def _want(self) -> Want:
         random, plan = self.world.random, self.plan
@@ -231,7 +243,8 @@ class People:
                     known.add(wait_id)
                     offer = self.database.rows["ledger"][row.hold_id >> 16, row.hold_id & 65535]
                     mine = [client for client in self.clients if client.buyer == row.buyer]
-                    self.has_hold(random.choice(mine), json.decode(offer.result.encode()))
+                    client = random.choice(mine) if mine else Client(self, row.buyer, self.gateways[-1])
+                    self.has_hold(client, json.decode(offer.result.encode()))
             waits = self.who_waits()
             if waits and self.world.chance(0.15):
                 self.leave_list(process, random.choice(waits))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import psycopg
 from psycopg import errors as pg
@@ -61,6 +62,7 @@ class EventRow(NamedTuple):
     offer_ttl_seconds: int = 600
     limits: Mapping[str, int] = MappingProxyType({})
     tour: TourLimit | None = None
+    opens_at: int | None = None
 
 
 class CursorRow(NamedTuple):
@@ -83,6 +85,12 @@ class FactRow(NamedTuple):
     kind: str
     hold_id: int | None
     body: str
+
+
+class OutboxRow(NamedTuple):
+    kind: str
+    body: bytes
+    at: int = 0
 
 
 class PlanRow(NamedTuple):
@@ -109,6 +117,8 @@ class Server:
     def __init__(self, world: World) -> None:
         self.world = world
         self.skew_us = 0
+        self.jumped_us = 0
+        """By how much its clock was ever set forward."""
         self.away_until_us = 0
         self.locks: dict[Locked, Session] = {}
         self.waiting: dict[Locked, list[Session]] = {}
@@ -116,6 +126,16 @@ class Server:
         self.last_backend = 0
         self.databases: list[Database] = []
         """Each event's."""
+
+    def jump(self, by_us: int) -> None:
+        """Its clock is set."""
+        self.skew_us += by_us
+        self.jumped_us += max(0, by_us)
+
+    @property
+    def gone_by_us(self) -> int:
+        """No two looks at its clock, one after the other, are farther apart than this says."""
+        return self.world.now_us + self.jumped_us
 
 
 class Database:
@@ -139,6 +159,7 @@ class Database:
             "hold_area": {},
             "ticket": {},
             "outbox": {},
+            "outbox_count": {},
             "payment": {},
             "payment_notice": {},
             "refund": {},
@@ -149,16 +170,27 @@ class Database:
             "ledger": {},
             "ledger_key": {},
             "ledger_batch": {},
+            "room": {},
+            "place": {},
+            "place_live": {},
+            "line": {},
+            "line_place": {},
+            "ballot_wish": {},
+            "room_code": {},
+            "mail": {},
         }
         self.history: list[tuple[int, int, str, int | None, str]] = []
         """(seat, when, what it became, hold, by), in the order of COMMITs."""
         self.last_fact = 0
         self.last_audit = 0
-        self.last_told = 0
+        self.last_mail = 0
+        self.place_of: Callable[[str], UUID] = lambda buyer: UUID(int=world.random.getrandbits(128))
+        """The id that a buyer's new place is given."""
         self.last_payment = 0
         self.last_refund = 0
         self.late_payment = "refund"
-        self.on_commit: Callable[[Session], None] = lambda session: None
+        self.looks: list[Callable[[Session], None]] = []
+        """Each looks at a transaction before it becomes true."""
         self.poisoned: set[int] = set()
         """Seats whose claim always fails with a serialization error."""
 
@@ -172,6 +204,10 @@ class Database:
     def next_fact(self) -> int:
         self.last_fact += 1
         return self.last_fact
+
+    def next_mail(self) -> int:
+        self.last_mail += 1
+        return self.last_mail
 
     def connect(self, process: Process) -> Session:
         """A new backend; raises as psycopg does when the server is away."""
@@ -227,6 +263,11 @@ class Session:
         self.pending_history: list[tuple[int, str, int | None, str]] = []
         self.locked: list[Locked] = []
         self.waits_for: Locked | None = None
+        self.began_us = 0
+        """When the transaction under way began."""
+        self.looked_us = 0
+        """When it looked at the waiting room last, by `Server.gone_by_us`."""
+        self._canceled = False
         database.backends[self.number] = self
         process.host.on_kill.append(self.lost)
 
@@ -260,6 +301,12 @@ class Session:
             del self.database.backends[self.number]
             if self.waits_for is not None:
                 self.process.nudge()
+
+    def cancel(self) -> None:
+        """A statement that waits is ended."""
+        if self.waits_for is not None:
+            self._canceled = True
+            self.process.nudge()
 
     # --- inside a transaction ---
 
@@ -295,6 +342,19 @@ class Session:
         """The one row that batches of different events want."""
         self._lock((0, "tour_buyer", (tour_id, buyer)), 2.0)
 
+    def try_lock(self, table: str, key: Key) -> bool:
+        """As `lock`, or at once False where somebody else has it."""
+        if self.database.locks.get((self.database.number, table, key), self) is not self:
+            return False
+        self.lock(table, key)
+        return True
+
+    def unlock(self, table: str, key: Key) -> None:
+        """What no row is: a lock that was needed for a moment."""
+        full = (self.database.number, table, key)
+        self.locked.remove(full)
+        self._free(full)
+
     def _lock(self, full: Locked, wait_seconds: float) -> None:
         locks = self.database.locks
         deadline_us = -1
@@ -324,6 +384,9 @@ class Session:
             self.waits_for = None
         if not self.alive or self.cut:
             raise psycopg.OperationalError("terminating connection due to administrator command")
+        if self._canceled:
+            self._canceled = False
+            raise pg.QueryCanceled("canceling statement due to user request")
         if self.world.now_us >= deadline_us and self.database.locks.get(full) is not None:
             self.world.counters["lock_timeout"] += 1
             raise pg.LockNotAvailable("canceling statement due to lock timeout")
@@ -338,7 +401,8 @@ class Session:
             return
         database = self.database
         if self.pending:
-            database.on_commit(self)
+            for look in database.looks:
+                look(self)
         for table, changes in self.pending.items():
             rows = database.rows[table]
             for key, value in changes.items():
@@ -368,12 +432,14 @@ class Session:
         self.transaction += 1
         self.pending = {}
         self.pending_history = []
-        locks, waiting = self.database.locks, self.database.waiting
         for full in self.locked:
-            del locks[full]
-            for waiter in waiting.pop(full, ()):
-                waiter.process.nudge()
+            self._free(full)
         self.locked = []
+
+    def _free(self, full: Locked) -> None:
+        del self.database.locks[full]
+        for waiter in self.database.waiting.pop(full, ()):
+            waiter.process.nudge()
 
     @property
     def idle_in_transaction(self) -> bool:

@@ -59,7 +59,7 @@ def _in_ledger(database: Database) -> Iterator[Back]:
 
 
 def _told(database: Database) -> Iterator[Back]:
-    for kind, text in database.rows["outbox"].values():
+    for kind, text, _ in database.rows["outbox"].values():
         if kind in ("order.changed", "order.refunded"):
             body = msgspec.json.decode(text)
             areas = sorted((area, count) for area, count in body["areas"])

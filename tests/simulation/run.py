@@ -144,8 +144,9 @@ class Run:
         world, random = self.world, self.world.random
         batch_size_max = random.choice((2, 5, 16, 4096))
         look_seconds = random.choice((0.15, 0.4, 0.8))
+        piece_max = world.seed // 5 % 4 + 1
         try:
-            with on_virtual_engines(world, self.layout, batch_size_max, look_seconds):
+            with on_virtual_engines(world, self.layout, batch_size_max, look_seconds, piece_max):
                 self._open()
                 world.run(lambda: world.steps >= self.steps)
                 troubled = world.steps
@@ -185,7 +186,7 @@ class Run:
             sale.database.rows["cursor"][ONE].batch_time - sale.database.clock() for sale in self.sales
         )
         set_right_us = max(0, behind_us)
-        server.skew_us += set_right_us  # or every hold would wait for the clock
+        server.jump(set_right_us)  # or every hold would wait for the clock
         for host in world.hosts:
             host.stopped_until_us = min(host.stopped_until_us, world.now_us)
         for sale in self.sales:

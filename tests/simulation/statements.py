@@ -14,8 +14,8 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from allocator import follow, lease
-from store import audit, blocks, events, lost_time
-from store.room import rooms
+from store import audit, blocks, events, lookups, lost_time
+from store.room import ballot, draw
 from store.terms import DECIDED_BY, TERMS
 from store.words import EventState
 from tests.simulation.holder_statements import HOLDERS, free_seats
@@ -23,6 +23,7 @@ from tests.simulation.load import policy_of
 from tests.simulation.payment_statements import PAYMENTS
 from tests.simulation.plan_statements import MOVES
 from tests.simulation.postgres import ONE, AreaRow, CursorRow, EventRow, FactRow, HoldRow, LeaseRow, Session
+from tests.simulation.room_statements import ROOMS, moment
 from tests.simulation.sale_statements import SALES
 from tests.simulation.ticket_statements import TICKETS
 
@@ -139,8 +140,8 @@ def _read_event(session: Session, _values: Any) -> Rows:
     row: EventRow = session.get("event", ONE)
     return [
         events.Event(  # type: ignore[list-item]  # the row factory's work is done here
-            id=1, slug="gala", name="Gala", venue_id=1, state=EventState(row.state), opens_at=None,
-            paused_at=None if row.paused_at is None else datetime.fromtimestamp(row.paused_at / 1e6, UTC),
+            id=1, slug="gala", name="Gala", venue_id=1, state=EventState(row.state),
+            opens_at=moment(row.opens_at), paused_at=moment(row.paused_at),
             created_at=datetime.fromtimestamp(0, UTC),
             **{term: getattr(row, term) for term in TERMS if term in row._fields},
         )
@@ -313,9 +314,8 @@ def _audit(session: Session, values: Mapping[str, Any]) -> Rows:
     return [(number, datetime.fromtimestamp(session.database.clock() / 1e6, UTC))]
 
 
-def _nothing(session: Session, values: Any) -> Rows:
-    return []
-
+HINTS = frozenset({lookups.PLAN_BY_KEY, draw.PLANNED, ballot.IN_ORDER, ballot.READ_ONCE})
+"""What only tells Postgres how to go about it."""
 
 STATEMENTS: dict[str, tuple[str, Statement]] = {
     **HOLDERS,
@@ -341,6 +341,7 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     **TICKETS,
     **PAYMENTS,
     **MOVES,
+    **ROOMS,
     events._READ: ("read event", _read_event),
     events._READ_LOCKED: ("lock event", _read_event_locked),
     events._SET_STATE: ("set state", _set_state),
@@ -355,8 +356,6 @@ STATEMENTS: dict[str, tuple[str, Statement]] = {
     lost_time.OUT_US: ("out for", _out_for),
     lost_time.LOCK_HOLDS: ("lock holds", _lock_holds),
     lost_time.EXTEND_HOLDS: ("extend holds", _extend_holds),
-    lost_time.CHANGE_ROOM: ("change the waiting room", _nothing),  # no event here has one
-    rooms.LOCK_ROOM: ("lock the waiting room", _nothing),
     lost_time.GIVEN_UNTIL: ("given until", _given_until),
     lost_time.INSERT_FACT: ("tell the allocator", _tell_allocator),
 }
@@ -375,6 +374,9 @@ class Result:
     def fetchall(self) -> Rows:
         return self._rows
 
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self._rows)
+
 
 class Connection:
     """As much of psycopg's connection as the code under test uses."""
@@ -382,8 +384,11 @@ class Connection:
     def __init__(self, session: Session) -> None:
         self.session = session
 
-    def execute(self, statement: str, values: Any = None) -> Result:
-        if statement.startswith("SET LOCAL"):
+    def execute(self, statement: str | bytes, values: Any = None) -> Result:
+        if isinstance(statement, bytes):  # with its bound in the text
+            statement, _, number = statement.decode().rpartition(" ")
+            statement, values = f"{statement} ", {**values, "most": int(number)}
+        if statement.startswith("SET LOCAL") or statement in HINTS:
             return Result([])
         what, run = STATEMENTS[statement]
         self.session.step(what)
@@ -400,6 +405,7 @@ class Connection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
+        self.session.began_us = self.session.database.clock()
         try:
             yield
         except BaseException:

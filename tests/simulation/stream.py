@@ -96,6 +96,12 @@ class Stream:
         if self.exists and not self.away:
             self.add(POKE, b"1")
 
+    def has(self, entry: RawEntry) -> bool:
+        """As it is."""
+        at = arrival_order(Arrival(entry[0].decode()))
+        found = bisect_right(self.ids, at) - 1
+        return self.exists and found >= 0 and self.entries[found] == entry
+
     def above(self, after: str, count_max: int) -> list[RawEntry]:
         first = bisect_right(self.ids, arrival_order(after))
         return self.entries[first : first + count_max]
@@ -195,6 +201,18 @@ class VirtualArrivals:
             self._call(f"stream append {len(entries)} again")
         except StreamUnavailable as error:
             raise OutcomeUnknown from error
+        given = self._stream.append(entries)
+        if self._world.wrong("append unknown"):
+            raise OutcomeUnknown
+        return given
+
+    def append_behind(self, last: RawEntry, entries: Sequence[bytes]) -> list[Arrival] | None:
+        try:
+            self._call(f"stream append {len(entries)} behind {last[0].decode()}")
+        except StreamUnavailable as error:
+            raise OutcomeUnknown from error
+        if not self._stream.has(last):
+            return None
         given = self._stream.append(entries)
         if self._world.wrong("append unknown"):
             raise OutcomeUnknown

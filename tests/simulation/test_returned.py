@@ -10,7 +10,7 @@ import pytest
 from allocator.decided import Row
 from store.tickets.items import SEAT
 from store.words import Returned
-from tests.simulation.postgres import Database, HoldRow
+from tests.simulation.postgres import Database, HoldRow, OutboxRow
 from tests.simulation.returned import unexplained
 from tests.simulation.run import Run
 
@@ -45,7 +45,7 @@ def _comes_back(
     told = f'{{"fact":{number},"hold":"{order}","body":{body}}}'
     made.rows["ledger"][7, number] = Row("fact", "", "", "", told, "returned", "null")
     body = msgspec.json.encode({"order": str(order), "seats": seats, "areas": areas}).decode()
-    made.rows["outbox"][number] = ("order.changed", body)
+    made.rows["outbox"][number] = OutboxRow("order.changed", body.encode())
     made.history += [(seat, AT + 1, "available", order, by) for seat in seats]
 
 

@@ -12,16 +12,19 @@ import msgspec
 
 from store import outbox
 from store.tickets import returns, rows
-from tests.simulation.postgres import HoldRow, Session
+from tests.simulation.postgres import ONE, HoldRow, OutboxRow, Session
 
 Rows = list[tuple[Any, ...]]
 _bodies = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def _tell(session: Session, values: Mapping[str, Any]) -> Rows:
+    session.lock("outbox_count", ONE)
+    number = session.get("outbox_count", ONE) or 0
     for kind, body in zip(values["kinds"], _bodies(values["bodies"]), strict=True):
-        session.database.last_told += 1
-        session.insert("outbox", session.database.last_told, (kind, body))
+        number += 1
+        session.insert("outbox", number, OutboxRow(kind, bytes(body), session.database.clock()))
+    session.put("outbox_count", ONE, number)
     return [(1,)]
 
 

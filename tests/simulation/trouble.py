@@ -57,6 +57,7 @@ class House:
         gateway.host.again = self.start_gateway
 
         def died() -> None:
+            self.stream.lost_late = True
             for client in self.people.clients:
                 client.gateway_died(gateway)
 
@@ -105,6 +106,28 @@ class Trouble:
         self._at_step = random.choice((0.0, 0.002, 0.006))
         world.on_step = self._step
         world.after(random.uniform(0.3, 3.0), self._next)
+        in_rooms = (
+            self.kill_allocator,
+            self.wipe_stream,
+            self.older_file,
+            self.postgres_restarts,
+            self.kill_gateway,
+        )
+        self._in_rooms = [one for one in in_rooms if not only or one.__name__ in only]
+        for house in houses:
+            if house.people.visitors is not None and self._in_rooms:
+                house.people.visitors.on_phase.append(self._in_a_moment)
+
+    def _in_a_moment(self) -> None:
+        """Draw and ballot are over soon: something goes wrong while they last."""
+        world = self.world
+
+        def now() -> None:
+            if not world.calm:
+                world.random.choice(self._in_rooms)()
+
+        if not world.calm and world.chance(0.6):
+            world.after(world.random.uniform(0.0, 0.7), now)
 
     def _next(self) -> None:
         if self.world.calm:
@@ -124,6 +147,7 @@ class Trouble:
         if world.chance(0.5) or process.allocator is None:
             world.note(process.name, "is killed here")
             world.counters["killed"] += 1
+            self._in_room("killed")
             process.host.kill()
             self._again(process.host)
             raise Killed
@@ -146,6 +170,12 @@ class Trouble:
     def _said(self, what: str) -> None:
         self.world.note("trouble", what)
 
+    def _in_room(self, what: str) -> None:
+        """This happens while a waiting room is in that part of its life."""
+        visitors = self.house.people.visitors
+        if visitors is not None:
+            self.world.counters[f"{what}_in_{visitors.phase}"] += 1
+
     # --- processes ---
 
     def _an_allocator(self) -> Allocator | None:
@@ -158,6 +188,7 @@ class Trouble:
         if one is not None:
             self._said(f"kills {one.host.name}")
             self.world.counters["killed"] += 1
+            self._in_room("killed")
             one.host.kill()
             self._again(one.host)
 
@@ -175,7 +206,6 @@ class Trouble:
         one = None if self.world.calm else self._a_gateway()
         if one is not None:
             self._said(f"kills {one.name}")
-            self.house.stream.lost_late = True
             self.world.counters["gateway_killed"] += 1
             one.host.kill()
             self._again(one.host)
@@ -198,6 +228,7 @@ class Trouble:
 
     def wipe_stream(self) -> None:
         self._said("wipes the stream")
+        self._in_room("wiped")
         self.world.counters["stream_wiped"] += 1
         self.house.stream.wipe()
         self._resubscribe()
@@ -205,6 +236,7 @@ class Trouble:
     def delete_stream(self) -> None:
         """By a command, with every connection as it was."""
         self._said("deletes the stream")
+        self._in_room("wiped")
         self.world.counters["stream_wiped"] += 1
         self.house.stream.wipe()
 
@@ -249,12 +281,14 @@ class Trouble:
 
     def postgres_restarts(self) -> None:
         self._said("restarts Postgres")
+        self._in_room("restarted")
         self.world.counters["postgres_restarted"] += 1
         self.house.database.restart(self.world.random.uniform(0.05, 0.5))
 
     def postgres_away(self) -> None:
         seconds = self.world.random.choice((self.world.random.uniform(0.5, 5.0), 7.0, 12.0))
         self._said(f"takes Postgres away for {seconds:.1f} s")
+        self._in_room("restarted")
         self.world.counters["postgres_away"] += 1
         self.house.database.restart(seconds)
 
@@ -262,7 +296,7 @@ class Trouble:
         jump = self.world.random.choice((-20.0, -1.0, 1.0, 10.0))
         self._said(f"moves Postgres' clock by {jump} s")
         self.world.counters["postgres_clock_jumped"] += 1
-        self.house.database.server.skew_us += int(jump * SECOND)
+        self.house.database.server.jump(int(jump * SECOND))
 
     def poison(self) -> None:
         """For a while, claims of one seat always fail."""

@@ -6,6 +6,7 @@ What it promises and raises is `allocator.truth.PostgresTruth`'s, statement for 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import psycopg
 from psycopg import errors as pg
@@ -16,9 +17,11 @@ from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.memory import Hold, Memory
 from allocator.ports import Begun, Cursor, Key, Known
+from store import events
 from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
 from store.ledger import GENESIS, batch_hash, row_digest
 from store.words import Arrival, HoldId, LedgerKind, Outcome
+from tests.simulation.keepers import DoubtfulConnection
 from tests.simulation.load import load_memory
 from tests.simulation.plan_statements import plan_counts
 from tests.simulation.postgres import (
@@ -412,8 +415,13 @@ class VirtualTruth:
         }
 
     def open_when_due(self) -> int | None:
-        """No virtual event has a schedule."""
-        return None
+        """Only events with a waiting room have a schedule here."""
+        if self._database.rows["event"][ONE].opens_at is None:
+            return None
+        try:
+            return events.open_when_due(cast("Any", DoubtfulConnection(self._session)), 1)
+        except psycopg.OperationalError as error:
+            raise Unavailable(str(error)) from error
 
     def has_facts(self) -> bool:
         self._read("look for facts")

@@ -81,9 +81,9 @@ class World:
         drawn = self.random.random()
         return 50 + int(drawn * 900) if drawn < 0.97 else int(drawn * 30_000)
 
-    def note(self, who: str, what: str) -> None:
+    def note(self, who: str, what: str, *, counted: bool = True) -> None:
         """A step: somebody does something that others can see."""
-        self.steps += 1
+        self.steps += counted
         self.trace.append((self.now_us, who, what))
 
     def chance(self, probability: float) -> bool:
@@ -169,6 +169,8 @@ class Process:
         self.name = name
         self.allocator: Any = None
         """Whose process it is, if an allocator's."""
+        self.counted = True
+        """Whether its steps are among those a run is asked for; what a waiting room does comes on top."""
         self.token = 1
         self._work = work
         self._greenlet = greenlet(self._run, self.world.hub)
@@ -213,7 +215,7 @@ class Process:
             raise Killed
         self.park(self.world.now_us + self.world.latency_us())
         self.world.on_step(self)
-        self.world.note(self.name, what)
+        self.world.note(self.name, what, counted=self.counted)
 
     def sleep(self, seconds: float) -> None:
         self.park(self.world.now_us + int(seconds * SECOND))

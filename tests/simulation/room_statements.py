@@ -1,0 +1,311 @@
+"""What buyers, gateways and operators say of a waiting room, as the virtual Postgres runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from store import events
+from store.room import codes, entering, joining, operating, rooms, watching
+from store.room.words import RoomTerms
+from tests.simulation.postgres import ONE, EventRow, Session
+from tests.simulation.room_ballot_statements import BALLOT
+from tests.simulation.room_keeper_statements import KEEPER
+from tests.simulation.room_rows import (
+    LANES,
+    SECOND,
+    CodeRow,
+    PlaceRow,
+    Rows,
+    all_of,
+    columns_of,
+    insert_line,
+    insert_place,
+    live_place,
+    locked_place,
+    locked_room,
+    may_come_back,
+    put_place,
+    room_of,
+    told_of,
+)
+
+Values = Mapping[str, Any]
+
+# --- joining ---
+
+
+def _lock(session: Session, _values: Values) -> Rows:
+    state = session.get("event", ONE).state  # as it was when the statement began, however long it waits
+    room = locked_room(session, 1.0)
+    if room is None:
+        return []
+    return [(state, room.terms.policy == "draw" and room.lobby_ended_at is None)]
+
+
+def _come_back(session: Session, values: Values) -> Rows:
+    back: Rows = []
+    for place, seen in all_of(session, "place"):
+        if seen.buyer in values["buyers"] and may_come_back(seen):
+            row = locked_place(session, place)
+            if may_come_back(row):
+                put_place(session, place, row._replace(state="waiting", returned=True, ended_at=None))
+                back.append((1,))
+    return back
+
+
+def _make(session: Session, values: Values) -> Rows:
+    room = room_of(session)
+    assert room is not None, "whoever joins has locked it"
+    standing = dict(zip(LANES, (room.next_position, room.next_priority), strict=True))
+    made = 0
+    for buyer, lane, code in zip(values["buyers"], values["lanes"], values["codes"], strict=True):
+        now = session.database.clock()
+        place = insert_place(session, PlaceRow(buyer, lane, values["drawn"], now, code=code))
+        if place is None:
+            continue
+        made += 1
+        if not values["drawn"]:
+            insert_line(session, lane, standing[lane], place)
+            standing[lane] += 1
+    if not made:
+        return []
+    session.put(
+        "room", ONE,
+        room._replace(
+            joined=room.joined + made, next_position=standing["ordinary"], next_priority=standing["priority"]
+        ),
+    )  # fmt: skip
+    return [(1,)]
+
+
+def _live(session: Session, buyers: Any) -> list[tuple[int, UUID, PlaceRow]]:
+    """(where in the list, place, row) of those who have a live one."""
+    found = [(at, live_place(session, buyer)) for at, buyer in enumerate(buyers)]
+    return [(at, place, session.get("place", place)) for at, place in found if place is not None]
+
+
+def _tell(session: Session, values: Values) -> Rows:
+    told: Rows = []
+    for at, place, _ in _live(session, values["buyers"]):
+        row = locked_place(session, place)
+        if row.live:
+            session.put("place", place, row._replace(email=values["emails"][at]))
+            told.append((1,))
+    return told
+
+
+def _stay(session: Session, values: Values) -> Rows:
+    live = [
+        (row.buyer,)
+        for _, _, row in _live(session, values["buyers"])
+        if row.state == "admitted" or row.lane == "priority" or row.returned
+    ]
+    back = [
+        (row.buyer,)
+        for _, row in all_of(session, "place")
+        if row.buyer in values["buyers"] and may_come_back(row)
+    ]
+    return live + back
+
+
+def _cross(session: Session, values: Values) -> Rows:
+    crossed: Rows = []
+    for at, place, seen in _live(session, values["buyers"]):
+        if seen.in_draw and (row := locked_place(session, place)).live and row.in_draw:
+            session.put("place", place, row._replace(lane="priority", code=values["codes"][at]))
+            crossed.append((1,))
+    return crossed
+
+
+def _give_up(session: Session, values: Values) -> Rows:
+    return [(1,) for _, place, _ in _live(session, values["buyers"]) if _leaves(session, place)]
+
+
+def _leaves(session: Session, place: UUID) -> bool:
+    row = locked_place(session, place)
+    if row.live:
+        put_place(session, place, row._replace(state="left", ended_at=session.database.clock()))
+    return row.live
+
+
+def _read(session: Session, values: Values) -> Rows:
+    found: Rows = []
+    expired: dict[str, list[tuple[int, UUID]]] = {}
+    for place, row in all_of(session, "place"):
+        if row.state == "expired":
+            expired.setdefault(row.buyer, []).append((row.joined_at, place))
+    for buyer in values["buyers"]:
+        counting = live_place(session, buyer)
+        if counting is None and buyer in expired:
+            counting = max(expired[buyer])[1]
+        if counting is not None:
+            found.append(columns_of(session, counting, session.get("place", counting)))
+    return found
+
+
+def _know(session: Session, values: Values) -> Rows:
+    for code in values["codes"]:
+        session.lock("room_code", code)
+        if session.get("room_code", code) is None:
+            session.put("room_code", code, CodeRow(values["label"]))
+    return []
+
+
+def _use(session: Session, values: Values) -> Rows:
+    granted: Rows = []
+    for code in dict.fromkeys(values["codes"]):
+        row = session.get("room_code", code)
+        if row is not None:
+            many = min(values["codes"].count(code), row.uses_max - row.uses)
+            if many:
+                session.lock("room_code", code)
+                session.put("room_code", code, row._replace(uses=row.uses + many))
+            granted.append((code, many))
+    return granted
+
+
+# --- beginning, leaving ---
+
+
+def _begin(session: Session, values: Values) -> Rows:
+    def called(row: PlaceRow) -> bool:
+        return row.state == "admitted" and row.begun_at is None
+
+    now, room, place = session.database.clock(), room_of(session), live_place(session, values["buyer"])
+    if room is None or place is None or not called(session.get("place", place)):
+        return []
+    row = locked_place(session, place)
+    if not called(row):
+        return []
+    until = now + room.terms.shopping_seconds * SECOND
+    session.put("place", place, row._replace(begun_at=now, until=until))
+    return [(1,)]
+
+
+def _leave(session: Session, values: Values) -> Rows:
+    place = live_place(session, values["buyer"])
+    return [(place,)] if place is not None and _leaves(session, place) else []
+
+
+# --- gateways ---
+
+
+def _now(session: Session, _values: Values) -> Rows:
+    room, event = room_of(session), session.get("event", ONE)
+    return (
+        [] if room is None else [(*told_of(room), {}, event.state, event.opens_at, session.database.clock())]
+    )
+
+
+def _by_id(session: Session, values: Values) -> Rows:
+    found = [(place, session.get("place", place)) for place in values["ids"]]
+    return [columns_of(session, place, row) for place, row in found if row is not None]
+
+
+def _holding(session: Session, values: Values) -> Rows:
+    now, ends = session.database.clock(), dict[str, int]()
+    for hold_id, row in all_of(session, "hold"):
+        if row.state != "active" or row.expires_at <= now or row.buyer not in values["buyers"]:
+            continue
+        decided = session.get("ledger", (hold_id >> 16, hold_id & 65535))
+        if decided.kind == "offer" or decided.request_id == "ballot":
+            ends[row.buyer] = max(row.expires_at, ends.get(row.buyer, 0))
+    return list(ends.items())
+
+
+# --- operators ---
+
+
+def _read_room(session: Session, _values: Values) -> Rows:
+    room = room_of(session)
+    return [] if room is None else [told_of(room)]
+
+
+def _lock_event(session: Session, _values: Values) -> Rows:
+    session.lock("event", ONE, 5.0)
+    return [(ONE, session.get("event", ONE).state)]
+
+
+def _set(session: Session, values: Values) -> Rows:
+    room = locked_room(session)
+    assert room is not None, "it was read"
+    terms = RoomTerms(**{name: values[name] for name in RoomTerms.__struct_fields__})
+    session.put("room", ONE, room._replace(terms=terms, version=room.version + 1, edition=room.edition + 1))
+    return [(1,)]
+
+
+def _set_admission(session: Session, values: Values) -> Rows:
+    room = locked_room(session)
+    assert room is not None, "it was read"
+    changed = room._replace(admission=values["to"], version=room.version + 1, edition=room.edition + 1)
+    session.put("room", ONE, changed)
+    return [(1,)]
+
+
+def _end_lobby(session: Session, _values: Values) -> Rows:
+    room = locked_room(session)
+    if room is None or room.lobby_ended_at is not None:
+        return []
+    lanes = [row.lane for _, row in all_of(session, "place") if row.in_draw]
+    ordinary, priority = (lanes.count(lane) for lane in LANES)
+    session.put(
+        "room", ONE,
+        room._replace(
+            lobby_ended_at=session.database.clock(), version=room.version + 1, drawn=len(lanes),
+            next_position=room.next_position + ordinary, next_priority=room.next_priority + priority,
+        ),
+    )  # fmt: skip
+    return [(1,)]
+
+
+def _opens_in(session: Session, _values: Any) -> Rows:
+    row: EventRow = session.get("event", ONE)
+    waits = row.state in ("draft", "lobby") and row.opens_at is not None
+    return [(row.opens_at - session.database.clock(),)] if waits and row.opens_at is not None else []
+
+
+def _open_when_due(session: Session, _values: Any) -> Rows:
+    row: EventRow = session.get("event", ONE)
+    waits = row.state in ("draft", "lobby") and row.opens_at is not None
+    if not waits or row.opens_at is None or row.opens_at > session.database.clock():
+        return []
+    if not session.try_lock("event", ONE) or session.get("event", ONE).state not in ("draft", "lobby"):
+        return []
+    session.put("event", ONE, session.get("event", ONE)._replace(state="open"))
+    return [(1,)]
+
+
+def moment(at: int | None) -> datetime | None:
+    """As a driver gives it."""
+    return None if at is None else datetime.fromtimestamp(at / 1e6, UTC)
+
+
+ROOMS = {
+    **KEEPER,
+    **BALLOT,
+    joining.LOCK: ("join: lock the room", _lock),
+    joining.COME_BACK: ("join: come back", _come_back),
+    joining.MAKE: ("join: make places", _make),
+    joining.TELL: ("join: write addresses", _tell),
+    joining.STAY: ("join: look who gains nothing", _stay),
+    joining.CROSS: ("join: change lanes", _cross),
+    joining.GIVE_UP: ("join: give places up", _give_up),
+    joining.READ: ("look at places of buyers", _read),
+    codes.KNOW: ("join: know invitations", _know),
+    codes.USE: ("join: use codes", _use),
+    entering.BEGIN: ("begin", _begin),
+    entering.LEAVE: ("leave the line", _leave),
+    watching.NOW: ("look at the waiting room", _now),
+    watching.BY_ID: ("look at places", _by_id),
+    watching.HOLDING: ("look who holds something", _holding),
+    rooms.READ: ("read the room", _read_room),
+    rooms.LOCK_EVENT: ("lock event for its room", _lock_event),
+    rooms.SET: ("set the room's terms", _set),
+    rooms.END_LOBBY: ("end the lobby", _end_lobby),
+    operating.SET_ADMISSION: ("set admission", _set_admission),
+    events._OPENS_IN_US: ("look when it opens", _opens_in),
+    events._OPEN_WHEN_DUE: ("open when due", _open_when_due),
+}
