@@ -51,6 +51,7 @@ from tests.mutants.guards import (
     room_return,
     room_revoked,
     room_turns,
+    room_simulated,
     simulated,
     store_blocks,
     store_events,
@@ -136,6 +137,7 @@ def all_mutants() -> list[Mutant]:
         *mails.MUTANTS,
         *confirming.MUTANTS,
         *simulated.MUTANTS,
+        *room_simulated.MUTANTS,
     ]
 
 

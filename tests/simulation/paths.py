@@ -7,6 +7,9 @@ from collections.abc import Mapping
 ENOUGH_SEEDS = 200
 """From so many on-sales on, a path that must be taken and was not is a failure."""
 
+PHASES = ("lobby", "draw", "ballot", "admission")
+"""Of a waiting room's life."""
+
 PATHS: dict[str, str] = {
     "held": "requests that got a hold",
     "taken": "refused, somebody has it",
@@ -99,6 +102,25 @@ PATHS: dict[str, str] = {
     "tour_refused": "refused, too many for one buyer on the dates of a tour",
     "elsewhere": "batches that knew what buyers have on other dates of a tour",
     "tour_wait": "batches that waited for a batch of another date of their tour",
+    "rooms": "on-sales with a waiting room",
+    "ballots": "ballots that were decided",
+    "ballot_decided": "wishes that were",
+    "opened_by_schedule": "sales with a waiting room that begin by themselves",
+    "joined": "places that buyers were told of",
+    "by_code": "places by a presale code",
+    "returned": "places whose buyers did not begin, and came back",
+    "place_finished": "places of who bought something",
+    "room_admissions": "decisions to admit",
+    "room_begins": "buyers who began",
+    "room_let_in": "requests let in after a look at Postgres",
+    "room_not_admitted": "requests whose buyer was not called",
+    "room_ballot_running": "requests that waited for the ballot's end",
+    "room_operated": "pauses, stops, resumptions and other terms of admission",
+    "room_changed_meanwhile": "decisions to admit that found the room changed",
+    "room_outcome_unknown": "a COMMIT about a room whose reply was lost",
+    **{f"killed_in_{phase}": f"processes killed during the {phase}" for phase in PHASES},
+    **{f"wiped_in_{phase}": f"streams lost whole during the {phase}" for phase in PHASES},
+    **{f"restarted_in_{phase}": f"Postgres gone during the {phase}" for phase in PHASES},
 }
 
 OPTIONAL = frozenset({"mismatch"})

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.simulation.faults import FAULTS, caught_by
+from tests.simulation.room_faults import ROOM_FAULTS
+from tests.simulation.run import simulate
+from tests.simulation.visitors import has_room
 
 pytestmark = pytest.mark.simulation
 SEEDS_MAX = 150
+ROOMS = [seed for seed in range(2 * SEEDS_MAX) if has_room(seed)]
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -15,3 +19,11 @@ def test_the_simulation_notices(name):
     result = caught_by(name, range(SEEDS_MAX))
     assert result is not None, f"{FAULTS[name].story}: nobody noticed in {SEEDS_MAX} on-sales"
     assert result.broken
+
+
+@pytest.mark.parametrize("name", ROOM_FAULTS)
+def test_the_simulation_notices_in_waiting_rooms(name):
+    fault = ROOM_FAULTS[name]
+    with fault.broken():
+        noticed = next((seed for seed in ROOMS if not simulate(seed).good), None)
+    assert noticed is not None, f"{fault.story}: nobody noticed in {len(ROOMS)} on-sales"

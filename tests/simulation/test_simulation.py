@@ -15,12 +15,14 @@ from typer.testing import CliRunner
 from onsale.cli import app
 from onsale.commands import simulate as command
 from tests.simulation.faults import FAULTS
-from tests.simulation.paths import ENOUGH_SEEDS, OPTIONAL, PATHS, never_taken
+from tests.simulation.paths import ENOUGH_SEEDS, OPTIONAL, PATHS, PHASES, never_taken
 from tests.simulation.run import Result, shrink, simulate
+from tests.simulation.visitors import has_room
 
 pytestmark = pytest.mark.simulation
 SEEDS = range(101, 161)
 """Enough that each of the rare paths below is taken in one of them."""
+ROOMS = [seed for seed in range(101, 261) if has_room(seed)]
 
 
 def test_every_law_holds_after_whatever_went_wrong():
@@ -35,16 +37,28 @@ def test_every_law_holds_after_whatever_went_wrong():
     assert [path for path in (*usual, *limited, *by_hand) if not counters[path]] == []
 
 
-def test_a_seed_replays_exactly():
-    first, again = simulate(7, 400), simulate(7, 400)
+def test_every_law_of_a_waiting_room_holds_after_whatever_went_wrong():
+    counters: Counter[str] = Counter()
+    for seed in ROOMS:
+        result = simulate(seed)
+        assert result.good, "\n".join(result.told())
+        counters.update(result.counters)
+    ways = ("ballots", "by_code", "returned", "room_admissions", "room_begins", "room_outcome_unknown")
+    parts = [f"{what}_in_{phase}" for what in ("killed", "wiped", "restarted") for phase in PHASES]
+    assert [path for path in (*ways, *parts) if not counters[path]] == []
+
+
+@pytest.mark.parametrize("seed", [7, 9])
+def test_a_seed_replays_exactly(seed):
+    first, again = simulate(seed, 400), simulate(seed, 400)
     assert first.digest == again.digest
     assert first.counters == again.counters
     assert simulate(8, 400).digest != first.digest
 
 
-@pytest.mark.parametrize("hash_seed", ["0", "4711"])
-def test_a_seed_replays_exactly_in_another_process(hash_seed):
-    script = "from tests.simulation.run import simulate; print(simulate(7, 400).digest)"
+@pytest.mark.parametrize(("seed", "hash_seed"), [(7, "0"), (7, "4711"), (9, "0"), (9, "4711")])
+def test_a_seed_replays_exactly_in_another_process(seed, hash_seed):
+    script = f"from tests.simulation.run import simulate; print(simulate({seed}, 400).digest)"
     there = subprocess.run(
         [sys.executable, "-c", script],
         env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -52,7 +66,7 @@ def test_a_seed_replays_exactly_in_another_process(hash_seed):
         text=True,
         check=True,
     )
-    assert there.stdout.strip() == simulate(7, 400).digest
+    assert there.stdout.strip() == simulate(seed, 400).digest
 
 
 def test_a_broken_law_is_told_with_what_led_there_and_how_to_see_it_again():
