@@ -314,7 +314,7 @@ class EventRuntime:
         if row.state is not before.state:
             self._set_state(row.state)
             if self.room is not None:
-                self.room.poke()
+                self.room.event_is(row.state)
         if (row.state, row.called_off) != (before.state, before.called_off):
             news = {"type": "event", "state": row.state, "called_off": called_off(row)}
             await broadcast(self.clients, msgspec.json.encode(news))

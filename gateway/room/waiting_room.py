@@ -40,6 +40,7 @@ from store.room.codes import Code
 from store.room.news import RoomNews, encode_room_news, room_channel
 from store.room.watching import RoomNow
 from store.room.words import BallotState, Place, ballot_state
+from store.words import EventState
 
 log = logging.getLogger("onsale.gateway")
 
@@ -143,7 +144,7 @@ class WaitingRoom:
 
     def _take(self, now: RoomNow) -> None:
         self.now, self._read_at = now, time.monotonic()
-        self._deciding = ballot_state(now.room, now.state) is BallotState.DECIDING
+        self._deciding = self._decides(now.state)
         self.places.follow(now)
         left = sum(self._seats.stock.free) + sum(self._seats.areas_free)
         self.status.take(
@@ -155,6 +156,15 @@ class WaitingRoom:
                 proof=self._guard.proof_required(self.event_id, now.room.terms),
             )
         )
+
+    def _decides(self, state: EventState) -> bool:
+        return ballot_state(self.now.room, state) is BallotState.DECIDING
+
+    def event_is(self, state: EventState) -> None:
+        """The event's row says so, and may be newer than what was read of the room: where the sale has begun
+        and a ballot is not known to be over, nobody is let in before a look."""
+        self._deciding = self._deciding or self._decides(state)
+        self._wake.set()
 
     def now_us(self) -> int:
         """The time that places run out by, as far as it is known here: Postgres' clock; while that does not

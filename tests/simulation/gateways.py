@@ -18,7 +18,7 @@ from store import lookups
 from store.errors import OutcomeUnknown, Unavailable
 from store.room.news import decode_room_news, room_channel
 from store.wire import STREAM_LOST, decisions_channel, decode_delta, decode_published, seats_channel
-from store.words import Arrival
+from store.words import Arrival, EventState
 from tests.simulation.eventloop import VirtualLoop
 from tests.simulation.postgres import ONE, Database
 from tests.simulation.room_gateways import RoomPool, make_room
@@ -179,7 +179,7 @@ class Gateway:
     def sees(self, state: str) -> None:
         """The event's state, as the gateway keeps it."""
         if self.room is not None and self.room.now.state != state:
-            self.room.poke()
+            self.room.event_is(EventState(state))
         if state == "paused":
             if self.reask.paused_since is None:
                 self.reask.paused_since = self.world.monotonic()

@@ -422,6 +422,18 @@ async def test_that_the_ballot_is_over_is_noticed_by_who_asks_where_no_news_come
 
 
 @scenario
+async def test_where_the_event_is_known_to_have_begun_nobody_is_let_in_before_a_look_at_its_ballot(
+    engine_urls, database_url
+):
+    make_room(database_url, ballot=True)
+    async with gateway(engine_urls) as served:
+        room, refused = room_at(served), []
+        room.event_is(EventState.OPEN)
+        room.let_in("ann", refused.append)
+        assert [error.code for error in refused] == ["ballot_running"]
+
+
+@scenario
 async def test_a_request_asked_again_is_answered_and_a_new_one_is_not_let_in_by_saying_so(
     engine_urls, opened, conn
 ):
