@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 from uuid import UUID
 
+from msgspec import structs
+
 from gateway.room.known import Known, Listens
 from gateway.room.lookups import LookUps, Then
 from notifier.hub import SLICE
@@ -144,7 +146,7 @@ class Places:
         known = self._keep(place.buyer)
         if _may_be_older(place, began, known):
             self.ask(place.buyer, self._look_again)
-        self._put(known, place, began)
+        self._put(known, _where_it_stood(place, known.place), began)
 
     def _keep(self, buyer: str) -> Known:
         known = self._known.get(buyer)
@@ -303,6 +305,13 @@ def _may_be_older(place: Place | None, began: float, known: Known) -> bool:
     """Whether what a read that began then found may be older than what is known, for that was learned since:
     only a read that begins later tells."""
     return place != known.place and began < known.read_at
+
+
+def _where_it_stood(place: Place, before: Place | None) -> Place:
+    """A position never changes: what was begun before the draw and is told after it takes nobody's away."""
+    if place.position is not None or before is None or before.id != place.id:
+        return place
+    return structs.replace(place, position=before.position)
 
 
 def _waits(place: Place | None) -> bool:

@@ -62,10 +62,12 @@ UPDATE room SET {", ".join(f"{term} = %({term})s" for term in TERMS)},
 LOCK_EVENT: Final = "SELECT id, state FROM event WHERE slug = %(slug)s FOR UPDATE"
 
 LEAVE_OUT: Final = """
--- Who left the lobby is not drawn. Under the room's lock, like all that puts places into the draw or takes
--- them out: as many are in it as the next statement counts, for good. Who leaves in this moment is drawn, and
--- passed over when it is their turn.
-UPDATE place SET in_draw = false WHERE event_id = %(event)s AND in_draw AND state = 'left'
+-- Who left the lobby is not drawn; who leaves once it has ended is, also when a pause is over. Under the
+-- room's lock, like all that puts places into the draw or takes them out: as many are in it as the next
+-- statement counts, for good. Who leaves in this moment is drawn, and passed over when it is their turn.
+UPDATE place SET in_draw = false
+ WHERE event_id = %(event)s AND in_draw AND state = 'left'
+   AND EXISTS (SELECT FROM room WHERE room.event_id = %(event)s AND lobby_ended_at IS NULL)
 """
 
 END_LOBBY: Final = """

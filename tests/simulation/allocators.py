@@ -25,7 +25,7 @@ from allocator.decided import Row
 from allocator.intake import Sorted
 from allocator.layout import Layout
 from gateway.buyers import intake, reask
-from gateway.room import beginning, status, waiting_room
+from gateway.room import acting, beginning, lookups, status, waiting_room
 from gateway.room import joining as joins
 from gateway.room import places as known_places
 from store import blocks, holds, recategorise
@@ -243,12 +243,12 @@ def on_virtual_engines(
             "log": KeeperLog(world),
         }),
         (ballot, {"PIECE_MAX": piece_max, "AHEAD_MAX": 2 * piece_max}),
-        (ballot_rows, {"LET_IN_MAX": piece_max}),
+        (ballot_rows, {"LET_IN_MAX": piece_max, "NEAR_MAX": piece_max}),
         (waiting_room, {"time": clock, "ShownStatus": partial(status.ShownStatus, world.monotonic)}),
         (status, {"jitter": world.random.uniform}),
-        (known_places, {"time": clock}),
+        *[(module, {"time": clock}) for module in (known_places, lookups, acting)],
         (joins, {"time": clock, "jitter": world.random.uniform}),
-        (beginning, {"jitter": world.random.uniform}),
+        (beginning, {"time": clock, "jitter": world.random.uniform}),
         (recategorise, {"load_plan": lambda conn, venue: conn.session.database.plan}),
         (lease, {"uuid4": lambda: UUID(int=world.random.getrandbits(128))}),
         (readahead, {"ThreadPoolExecutor": AtOnce}),

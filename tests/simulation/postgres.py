@@ -191,6 +191,8 @@ class Database:
         self.late_payment = "refund"
         self.looks: list[Callable[[Session], None]] = []
         """Each looks at a transaction before it becomes true."""
+        self.on_room_read: Callable[[], None] = lambda: None
+        """Called when an owner begins to decide who is admitted."""
         self.poisoned: set[int] = set()
         """Seats whose claim always fails with a serialization error."""
 

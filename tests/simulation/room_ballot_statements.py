@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,6 @@ from store.room.ballot import REQUEST_ID
 from tests.simulation.postgres import ONE, Session
 from tests.simulation.room_rows import (
     SECOND,
-    PlaceRow,
     RoomRow,
     Rows,
     WishRow,
@@ -56,8 +56,11 @@ def _file(session: Session, values: Values) -> Rows:
         return []
     if not session.get("place", place).in_draw:
         return []
+    here = locked_place(session, place)
+    if not (here.live and here.in_draw):
+        return []
     session.lock("ballot_wish", place)
-    row = WishRow(values["want"], session.database.clock())
+    row = WishRow(values["buyer"], values["want"], session.database.clock())
     session.put("ballot_wish", place, row)
     return [(row.filed_at,)]
 
@@ -88,7 +91,7 @@ def _read(session: Session, values: Values) -> Rows:
         ]
         place = max(expired)[1] if expired else None
     row = None if place is None else session.get("ballot_wish", place)
-    return [] if row is None else [tuple(row)]
+    return [] if row is None else [(row.want, row.filed_at)]
 
 
 def _stands(session: Session, _values: Values) -> Rows:
@@ -99,17 +102,17 @@ def _stands(session: Session, _values: Values) -> Rows:
     return [(goes_on, session.get("cursor", ONE).arrival)]
 
 
-def _wishes(session: Session, values: Values) -> Iterator[tuple[int, PlaceRow, str]]:
-    """(position, place, want) of a lane behind a position, in order."""
+def _wishes(session: Session, values: Values) -> Iterator[tuple[int, WishRow]]:
+    """(position, wish) of a lane behind a position, in order."""
     lane, position = values["lane"], values["after"]
     while (place := session.get("line", (lane, position := position + 1))) is not None:
-        row, wish = session.get("place", place), session.get("ballot_wish", place)
-        if row.live and wish is not None:
-            yield position, row, wish.want
+        wish = session.get("ballot_wish", place)
+        if wish is not None:
+            yield position, wish
 
 
 def _next(session: Session, values: Values) -> Rows:
-    found = [(position, row.buyer, want) for position, row, want in _wishes(session, values)]
+    found = [(position, wish.buyer, wish.want) for position, wish in _wishes(session, values)]
     return found[: values["most"]]
 
 
@@ -117,20 +120,25 @@ def _is_decided(session: Session, values: Values) -> Rows:
     return [] if session.get("ledger_key", (values["buyer"], REQUEST_ID)) is None else [(1,)]
 
 
-def _undecided(session: Session, values: Values) -> list[int]:
-    return [
-        position
-        for position, row, _ in _wishes(session, values)
-        if session.get("ledger_key", (row.buyer, REQUEST_ID)) is None
-    ]
+def _undecided(session: Session, wishes: Iterable[tuple[int, WishRow]]) -> int | None:
+    """The first position."""
+    return next(
+        (
+            position
+            for position, wish in wishes
+            if session.get("ledger_key", (wish.buyer, REQUEST_ID)) is None
+        ),
+        None,
+    )
 
 
 def _undecided_near(session: Session, values: Values) -> Rows:
-    return [(position,) for position in _undecided(session, values)[:1]]
+    near = list(islice(_wishes(session, values), ballot.NEAR_MAX))
+    return [(_undecided(session, near), len(near))]
 
 
 def _undecided_far(session: Session, values: Values) -> Rows:
-    return [(min(_undecided(session, values), default=None),)]
+    return [(_undecided(session, _wishes(session, values)),)]
 
 
 def _let_in(session: Session, values: Values) -> Rows:

@@ -141,6 +141,11 @@ class _News:
         await gateway.loop.ask(gateway.name, "tell of places", tell)
 
 
+def _clocks(database: Database) -> tuple[Micros, Micros]:
+    """Now, and what time runs out by."""
+    return Micros(database.clock()), Micros(database.run_by())
+
+
 def make_room(gateway: Gateway, slug: str) -> WaitingRoom | None:
     """The waiting room at a gateway that starts now, if there is one."""
     database, world = gateway.database, gateway.world
@@ -148,7 +153,7 @@ def make_room(gateway: Gateway, slug: str) -> WaitingRoom | None:
     if row is None:
         return None
     opens_at = None if event.opens_at is None else Micros(event.opens_at)
-    now = RoomNow(room_of(told_of(row)), {}, EventState(event.state), opens_at, Micros(database.clock()))
+    now = RoomNow(room_of(told_of(row)), {}, EventState(event.state), opens_at, *_clocks(database))
     seats: Any = SimpleNamespace(stock=SimpleNamespace(free=[1], holds_anything=True), areas_free=[])
     pool: Any = gateway.room_pool
     news: Any = _News(gateway)

@@ -39,6 +39,7 @@ def _read(session: Session, _values: Values) -> Rows:
         return []
     database = session.database
     session.looked_us = database.server.gone_by_us
+    database.on_room_read()
     begun = [at for at in (room.decided_at, room.drawn_at, room.ballot_ended_at) if at is not None]
     return [
         (
@@ -115,7 +116,7 @@ def _change(session: Session, values: Values) -> Rows:
     if (room.version, room.admission) != (values["version"], values["admission"]):
         session.world.counters["room_changed_meanwhile"] += 1
         return []
-    kept = ("serving", "serving_priority", "credit", "factor", "rate", "reason", "told")
+    kept = ("serving", "serving_priority", "credit", "factor", "rate", "reason", "told", "step_ms")
     session.put(
         "room", ONE,
         room._replace(
@@ -126,13 +127,28 @@ def _change(session: Session, values: Values) -> Rows:
     return [(1,)]
 
 
+def _giving_back(session: Session, _values: Values) -> Rows:
+    return [(place,) for place, row in all_of(session, "place") if row.gives_back][: admitting.ENDS_MAX]
+
+
+def _give_back(session: Session, values: Values) -> Rows:
+    given: Rows = []
+    for place in values["ids"]:
+        if session.get("place", place).gives_back and (row := locked_place(session, place)).gives_back:
+            put_place(session, place, row._replace(gives_back=False))
+            given.append((1,))
+    return given
+
+
 def _end(session: Session, values: Values) -> Rows:
+    def ends(row: PlaceRow, unbegun: bool) -> bool:
+        return row.state == "admitted" and (row.begun_at is None) == unbegun and row.due <= values["run_by"]
+
     ended: Rows = []
     for place, state, unbegun in zip(values["ids"], values["states"], values["unbegun"], strict=True):
-        if session.get("place", place).state != "admitted":
+        if not ends(session.get("place", place), unbegun):
             continue
-        row = locked_place(session, place)
-        if row.state == "admitted" and (row.begun_at is None) == unbegun:
+        if ends(row := locked_place(session, place), unbegun):
             row = row._replace(state=state, ended_at=session.database.clock(), version=values["version"] + 1)
             put_place(session, place, row)
             ended.append((1,))
@@ -256,6 +272,7 @@ KEEPER = {
     keeper.READ_STATE: ("read the event's state", lambda session, _: [(session.get("event", ONE).state,)]),
     admitting.READ: ("look at the room", _read),
     admitting.INSIDE: ("look who is inside", _inside),
+    admitting.GIVING_BACK: ("look who left before beginning", _giving_back),
     admitting.RETURNERS: ("look who came back", _returners),
     admitting.NEXT: ("look who is next", _next),
     admitting.ANY_DUE: ("look whether places end", _any_due),
@@ -263,6 +280,7 @@ KEEPER = {
     admitting.ORDERS: ("look what was bought", _orders),
     admitting.CHANGE: ("change the room", _change),
     admitting.END: ("end places", _end),
+    admitting.GIVE_BACK: ("count who left before beginning", _give_back),
     admitting.ADMIT: ("admit", _admit),
     admitting.BOUGHT: ("write down who bought", _bought),
     telling.WRITE: ("write mails", _write_mails),

@@ -62,17 +62,19 @@ class RoomWatch:
         for at, place in changes.get("line", {}).items():
             if at in rows["line"] or place is None:
                 yield f"order: position {at} was {rows['line'].get(at)}, now {place}"
-        places = changes.get("place", {})
+        places, counters = changes.get("place", {}), self._world.counters
         for place, row in places.items():
             before = rows["place"].get(place)
             if row is None:
                 yield f"lost: place {place} is gone"
             elif before is not None:
+                counters["gave_back"] += before.gives_back and not row.gives_back
+                counters["left_out"] += before.in_draw and not row.in_draw
                 yield from _place_broken(was, before, row)
             elif row.state != "waiting":
                 yield f"order: a place of {row.buyer} begins {row.state}"
         self._no_shows += sum(
-            row.state == "expired" and row.begun_at is None and rows["place"][place].state == "admitted"
+            row.state in ("expired", "left") and _called(rows["place"][place])
             for place, row in places.items()
             if row is not None and place in rows["place"]
         )
@@ -149,10 +151,29 @@ def _place_broken(was: RoomRow, before: PlaceRow, row: PlaceRow) -> Iterator[str
         yield f"lost: the place of {row.buyer} was {before.state} and is {row.state}"
     if before.state == "expired" and row.state == "waiting" and row.begun_at is not None:
         yield f"admitted twice: {row.buyer} had begun, and is in line again"
-    if row.buyer != before.buyer or row.in_draw != before.in_draw:
+    if row.buyer != before.buyer:
         yield f"lost: a place of {before.buyer} is {row.buyer}'s"
+    if row.in_draw != before.in_draw and (row.in_draw or row.state != "left" or was.lobby_ended_at):
+        yield f"draw: {row.buyer} was {'put in' if row.in_draw else 'left out'}"
+    if row.gives_back and not (before.gives_back or _called(before)):
+        yield f"pace: {row.buyer} gives back what they were not called with"
+    if row.more > before.more and not _asked_for_more(was, before, row):
+        yield f"more time: {row.buyer} was given too much: {before}, now {row}"
     if row.lane != before.lane and was.lobby_ended_at is not None:
         yield f"order: {row.buyer} changed lanes after the lobby"
+
+
+def _called(row: PlaceRow) -> bool:
+    """And has not begun."""
+    return row.state == "admitted" and row.begun_at is None
+
+
+def _asked_for_more(was: RoomRow, before: PlaceRow, row: PlaceRow) -> bool:
+    """Once more, and no more often than may be; of the one time that ran."""
+    begins = before.begun_at is None
+    most = was.terms.more_begin_max if begins else was.terms.more_shopping_max
+    same = before.until == row.until if begins else before.begin_by == row.begin_by
+    return before.state == row.state == "admitted" and row.more == before.more + 1 <= most and same
 
 
 def _passed_over(session: Session, was: RoomRow, room: RoomRow, firsts: list[UUID]) -> Iterator[str]:
@@ -216,6 +237,7 @@ def counted(sale: OnSale) -> Counter[str]:
         counters[f"place_{row.state}"] += 1
         counters["returned"] += row.returned
         counters["by_code"] += row.code is not None
+        counters["more_time"] += row.more > 0
     return counters
 
 
@@ -231,7 +253,8 @@ def _one_place(rows: dict[str, dict[Any, Any]]) -> Iterator[str]:
     if rows["room"][ONE].joined != len(rows["place"]):
         yield f"lost: {rows['room'][ONE].joined} joined, {len(rows['place'])} places are there"
     for place, row in rows["place"].items():
-        if rows["room"][ONE].drawn_at is not None and place not in rows["line_place"]:
+        left_lobby = row.state == "left" and not row.in_draw
+        if rows["room"][ONE].drawn_at is not None and place not in rows["line_place"] and not left_lobby:
             yield f"lost: {row.buyer} stands nowhere"
     for code in rows["room_code"].values():
         if code.uses > code.uses_max:

@@ -37,6 +37,7 @@ class RoomRow(NamedTuple):
     told: int = 0
     rate: float | None = None
     reason: str | None = None
+    step_ms: float | None = None
 
 
 class PlaceRow(NamedTuple):
@@ -54,6 +55,8 @@ class PlaceRow(NamedTuple):
     until: int | None = None
     ended_at: int | None = None
     bought_at: int | None = None
+    more: int = 0
+    gives_back: bool = False
     version: int = 0
 
     @property
@@ -73,9 +76,11 @@ class CodeRow(NamedTuple):
     label: str
     uses_max: int = 1
     uses: int = 0
+    revoked_at: int | None = None
 
 
 class WishRow(NamedTuple):
+    buyer: str
     want: str
     filed_at: int
 
@@ -131,12 +136,22 @@ def insert_place(session: Session, row: PlaceRow) -> UUID | None:
 def put_place(session: Session, place: UUID, row: PlaceRow) -> None:
     """Write a place that is locked, and whether it is its buyer's live one."""
     was: PlaceRow = session.get("place", place)
+    if row.gives_back:
+        assert (row.state, row.begun_at) == ("left", None), "place_gives_back"
+    assert row.more == 0 or row.state != "waiting", "place_more_each_time"
     session.put("place", place, row)
     if was.live and not row.live:
         session.lock("place_live", row.buyer)
         session.put("place_live", row.buyer, None)
     elif row.live and not was.live:
         session.insert("place_live", row.buyer, place)
+
+
+def withdraw_wish(session: Session, place: UUID) -> None:
+    """Of who leaves."""
+    session.lock("ballot_wish", place)
+    if session.get("ballot_wish", place) is not None:
+        session.put("ballot_wish", place, None)
 
 
 def insert_line(session: Session, lane: str, position: int, place: UUID) -> None:
@@ -163,7 +178,7 @@ def columns_of(session: Session, place: UUID, row: PlaceRow) -> tuple[Any, ...]:
     """`joining.COLUMNS`."""
     return (
         place, row.buyer, row.lane, row.state, session.get("line_place", place), row.joined_at,
-        row.admitted_at, row.begin_by, row.begun_at, row.until,
+        row.admitted_at, row.begin_by, row.begun_at, row.until, row.more,
     )  # fmt: skip
 
 

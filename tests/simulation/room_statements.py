@@ -9,7 +9,8 @@ from uuid import UUID
 
 from store import events
 from store.room import codes, entering, joining, operating, rooms, watching
-from store.room.words import RoomTerms
+from store.room.ballot import REQUEST_ID
+from store.room.words import MORE_SHOPPING_PART, RoomTerms
 from tests.simulation.postgres import ONE, EventRow, Session
 from tests.simulation.room_ballot_statements import BALLOT
 from tests.simulation.room_keeper_statements import KEEPER
@@ -30,6 +31,7 @@ from tests.simulation.room_rows import (
     put_place,
     room_of,
     told_of,
+    withdraw_wish,
 )
 
 Values = Mapping[str, Any]
@@ -51,7 +53,7 @@ def _come_back(session: Session, values: Values) -> Rows:
         if seen.buyer in values["buyers"] and may_come_back(seen):
             row = locked_place(session, place)
             if may_come_back(row):
-                put_place(session, place, row._replace(state="waiting", returned=True, ended_at=None))
+                put_place(session, place, row._replace(state="waiting", returned=True, ended_at=None, more=0))
                 back.append((1,))
     return back
 
@@ -98,10 +100,15 @@ def _tell(session: Session, values: Values) -> Rows:
 
 
 def _stay(session: Session, values: Values) -> Rows:
+    room = room_of(session)
+    deciding = room is not None and room.lobby_ended_at is not None and room.ballot_ended_at is None
     live = [
         (row.buyer,)
-        for _, _, row in _live(session, values["buyers"])
-        if row.state == "admitted" or row.lane == "priority" or row.returned
+        for _, place, row in _live(session, values["buyers"])
+        if row.state == "admitted"
+        or row.lane == "priority"
+        or row.returned
+        or (deciding and session.get("ballot_wish", place) is not None)
     ]
     back = [
         (row.buyer,)
@@ -121,13 +128,19 @@ def _cross(session: Session, values: Values) -> Rows:
 
 
 def _give_up(session: Session, values: Values) -> Rows:
-    return [(1,) for _, place, _ in _live(session, values["buyers"]) if _leaves(session, place)]
+    return [(1,) for _, place, _ in _live(session, values["buyers"]) if _goes(session, place)]
 
 
-def _leaves(session: Session, place: UUID) -> bool:
+def _goes(session: Session, place: UUID, *, gives_back: bool = False) -> bool:
+    """With the wish that was there when the statement began. `gives_back`: of who was called only."""
+    wished = session.get("ballot_wish", place) is not None
     row = locked_place(session, place)
     if row.live:
-        put_place(session, place, row._replace(state="left", ended_at=session.database.clock()))
+        back = gives_back and row.state == "admitted" and row.begun_at is None
+        left = row._replace(state="left", ended_at=session.database.clock(), gives_back=back)
+        put_place(session, place, left)
+        if wished:
+            withdraw_wish(session, place)
     return row.live
 
 
@@ -159,15 +172,30 @@ def _use(session: Session, values: Values) -> Rows:
     for code in dict.fromkeys(values["codes"]):
         row = session.get("room_code", code)
         if row is not None:
-            many = min(values["codes"].count(code), row.uses_max - row.uses)
+            revoked = row.revoked_at is not None
+            many = 0 if revoked else min(values["codes"].count(code), row.uses_max - row.uses)
             if many:
                 session.lock("room_code", code)
                 session.put("room_code", code, row._replace(uses=row.uses + many))
-            granted.append((code, many))
+            granted.append((code, many, revoked))
     return granted
 
 
-# --- beginning, leaving ---
+def _has_label(session: Session, values: Values) -> Rows:
+    return [()] if any(row.label == values["label"] for _, row in all_of(session, "room_code")) else []
+
+
+def _revoke_label(session: Session, values: Values) -> Rows:
+    unused: list[int] = []
+    for code, row in all_of(session, "room_code"):
+        if row.label == values["label"] and row.revoked_at is None:
+            session.lock("room_code", code)
+            session.put("room_code", code, row._replace(revoked_at=session.database.clock()))
+            unused.append(row.uses_max - row.uses)
+    return [(values["label"], len(unused), sum(unused))] if unused else []
+
+
+# --- beginning, taking more time, leaving ---
 
 
 def _begin(session: Session, values: Values) -> Rows:
@@ -181,23 +209,47 @@ def _begin(session: Session, values: Values) -> Rows:
     if not called(row):
         return []
     until = now + room.terms.shopping_seconds * SECOND
-    session.put("place", place, row._replace(begun_at=now, until=until))
+    put_place(session, place, row._replace(begun_at=now, until=until, more=0))
+    return [(1,)]
+
+
+def _more(session: Session, values: Values) -> Rows:
+    run_by, room, place = session.database.run_by(), room_of(session), live_place(session, values["buyer"])
+    if room is None or place is None:
+        return []
+    terms = room.terms
+
+    def may(row: PlaceRow) -> bool:
+        if row.state != "admitted" or row.due <= run_by:
+            return False
+        most = terms.more_begin_max if row.begun_at is None else terms.more_shopping_max
+        ends = row.begin_by if row.until is None else row.until
+        return ends is not None and ends // 1000 == values["end"] and row.more < most
+
+    if not may(session.get("place", place)) or not may(row := locked_place(session, place)):
+        return []
+    assert row.begin_by is not None, "who is admitted has a time to begin"
+    if row.until is None:
+        later = row._replace(begin_by=row.begin_by + terms.begin_seconds * SECOND)
+    else:
+        later = row._replace(until=row.until + terms.shopping_seconds // MORE_SHOPPING_PART * SECOND)
+    put_place(session, place, later._replace(more=row.more + 1))
     return [(1,)]
 
 
 def _leave(session: Session, values: Values) -> Rows:
     place = live_place(session, values["buyer"])
-    return [(place,)] if place is not None and _leaves(session, place) else []
+    return [(place,)] if place is not None and _goes(session, place, gives_back=True) else []
 
 
 # --- gateways ---
 
 
 def _now(session: Session, _values: Values) -> Rows:
-    room, event = room_of(session), session.get("event", ONE)
-    return (
-        [] if room is None else [(*told_of(room), {}, event.state, event.opens_at, session.database.clock())]
-    )
+    room, event, database = room_of(session), session.get("event", ONE), session.database
+    if room is None:
+        return []
+    return [(*told_of(room), {}, event.state, event.opens_at, database.clock(), database.run_by())]
 
 
 def _by_id(session: Session, values: Values) -> Rows:
@@ -206,14 +258,23 @@ def _by_id(session: Session, values: Values) -> Rows:
 
 
 def _holding(session: Session, values: Values) -> Rows:
-    now, ends = session.database.clock(), dict[str, int]()
+    run_by, ends = session.database.run_by(), dict[str, int]()
     for hold_id, row in all_of(session, "hold"):
-        if row.state != "active" or row.expires_at <= now or row.buyer not in values["buyers"]:
+        if row.state != "active" or row.expires_at <= run_by or row.buyer not in values["buyers"]:
             continue
         decided = session.get("ledger", (hold_id >> 16, hold_id & 65535))
-        if decided.kind == "offer" or decided.request_id == "ballot":
+        by_ballot = decided.request_id == REQUEST_ID and _of_the_ballot(session, hold_id >> 16)
+        if decided.kind == "offer" or by_ballot:
             ends[row.buyer] = max(row.expires_at, ends.get(row.buyer, 0))
     return list(ends.items())
+
+
+def _of_the_ballot(session: Session, batch_no: int) -> bool:
+    """Whether that batch was decided before the ballot was over."""
+    room, batch = room_of(session), session.get("ledger_batch", batch_no)
+    if room is None or room.ballot_ended_at is None:
+        return False
+    return batch is not None and batch.batch_time <= room.ballot_ended_at
 
 
 # --- operators ---
@@ -243,6 +304,20 @@ def _set_admission(session: Session, values: Values) -> Rows:
     changed = room._replace(admission=values["to"], version=room.version + 1, edition=room.edition + 1)
     session.put("room", ONE, changed)
     return [(1,)]
+
+
+def _leave_out(session: Session, _values: Values) -> Rows:
+    def is_out(row: PlaceRow) -> bool:
+        return row.in_draw and row.state == "left"
+
+    room, out = room_of(session), Rows()
+    if room is None or room.lobby_ended_at is not None:
+        return out
+    for place, seen in all_of(session, "place"):
+        if is_out(seen) and is_out(row := locked_place(session, place)):
+            put_place(session, place, row._replace(in_draw=False))
+            out.append((1,))
+    return out
 
 
 def _end_lobby(session: Session, _values: Values) -> Rows:
@@ -296,7 +371,10 @@ ROOMS = {
     joining.READ: ("look at places of buyers", _read),
     codes.KNOW: ("join: know invitations", _know),
     codes.USE: ("join: use codes", _use),
+    codes.HAS_LABEL: ("look for codes of a label", _has_label),
+    codes.REVOKE_LABEL: ("revoke codes of a label", _revoke_label),
     entering.BEGIN: ("begin", _begin),
+    entering.MORE: ("ask for more time", _more),
     entering.LEAVE: ("leave the line", _leave),
     watching.NOW: ("look at the waiting room", _now),
     watching.BY_ID: ("look at places", _by_id),
@@ -304,6 +382,7 @@ ROOMS = {
     rooms.READ: ("read the room", _read_room),
     rooms.LOCK_EVENT: ("lock event for its room", _lock_event),
     rooms.SET: ("set the room's terms", _set),
+    rooms.LEAVE_OUT: ("leave out of the draw who left", _leave_out),
     rooms.END_LOBBY: ("end the lobby", _end_lobby),
     operating.SET_ADMISSION: ("set admission", _set_admission),
     events._OPENS_IN_US: ("look when it opens", _opens_in),

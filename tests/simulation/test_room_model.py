@@ -17,9 +17,10 @@ from allocator import keeper, pressure
 from store import events, lost_time
 from store.audit import Said
 from store.room import ballot, entering, joining, operating, watching
+from store.room.ballot import REQUEST_ID
 from store.room.codes import Code
 from store.room.joining import Joining
-from store.room.words import Admission, RoomPolicy, RoomTerms
+from store.room.words import Admission, Lane, RoomPolicy, RoomTerms
 from store.words import Best, EventState, Want
 from tests.simulation.postgres import ONE
 from tests.simulation.room_statements import ROOMS
@@ -27,7 +28,9 @@ from tests.simulation.twin import SLUG, Twin
 
 pytestmark = pytest.mark.simulation
 
-ACTS = 160
+ACTS = 200
+ACTS_MAX = 480
+ADMITTED = 3
 LOBBY_ACTS = 40
 BUYERS = [f"b{number}" for number in range(24)]
 CODES = [hashlib.sha256(bytes([number])).digest() for number in range(6)]
@@ -44,10 +47,11 @@ class History:
             twin.code(code, 1 + number)
 
     def act(self) -> None:
-        acts: list[tuple[int, Callable[[], object]]] = [
-            (6, self.join), (3, self.leave), (3, self.begin), (4, self.look), (9, self.step), (4, self.time),
-            (3, self.wish), (2, self.buy), (2, self.hold), (1, self.holds_end), (2, self.operate),
-            (5, self.decide), (1, self.outage), (1, self.lose_stream), (1, self.pause),
+        acts: list[tuple[float, Callable[[], object]]] = [
+            (6, self.join), (3, self.leave), (3, self.begin), (4, self.more), (4, self.look), (9, self.step),
+            (4, self.time), (5, self.wish), (2, self.buy), (2, self.hold), (1, self.holds_end),
+            (3, self.operate), (5, self.decide), (1, self.outage), (1, self.lose_stream), (1, self.pause),
+            (0.3, self.revoke),
         ]  # fmt: skip
         weights = [weight for weight, _ in acts]
         act = self.random.choices([one for _, one in acts], weights)[0]
@@ -69,12 +73,22 @@ class History:
         return Code(self.random.choice(CODES), invitation=self.random.random() < 0.3)
 
     def leave(self) -> None:
-        buyer = self.random.choice(BUYERS)
+        called = self._in_state("admitted") if self.random.random() < 0.5 else []
+        buyer = self.random.choice(called or BUYERS)
         self.twin.both_at_once(lambda own: entering.leave(own, ONE, buyer))
 
     def begin(self) -> None:
         for buyer in self._in_state("admitted")[:2] or [self.random.choice(BUYERS)]:
             self.twin.both_at_once(partial(_begin, buyer=buyer))
+
+    def more(self) -> None:
+        """Who is told when their time ends asks for more; now and then of a time that was."""
+        places = [row for row in self.twin.database.rows["place"].values() if row.state == "admitted"]
+        for row in self.random.sample(places, min(3, len(places))):
+            ends = row.begin_by if row.until is None else row.until
+            end = ends // 1000 - (self.random.random() < 0.2)
+            for _ in range(self.random.choice((1, 1, 2))):
+                self.twin.both_at_once(partial(_more, buyer=row.buyer, end=end))
 
     def look(self) -> None:
         some = self.random.sample(BUYERS, 5)
@@ -83,6 +97,9 @@ class History:
         self.twin.both_at_once(lambda own: watching.now(own, ONE))
         places = [place for place, _ in zip(self.twin.database.rows["place"], range(4), strict=False)]
         self.twin.both_at_once(lambda own: _by_id(own, places))
+        behind = {"event": ONE, "lane": self.random.choice(list(Lane)), "after": self.random.randint(0, 4)}
+        for text in (ballot.UNDECIDED_NEAR, ballot.UNDECIDED_FAR):
+            self.twin.both(partial(_said, text=text, values=behind))
 
     def step(self) -> None:
         for _ in range(self.random.randint(1, 3)):
@@ -93,7 +110,8 @@ class History:
         self.twin.goes_by(self.random.choice((0.5, 3.0, 11.0, 40.0)))
 
     def wish(self) -> None:
-        buyer, count = self.random.choice(BUYERS), self.random.randint(1, 4)
+        here = self._in_state("waiting") if self.random.random() < 0.9 else []
+        buyer, count = self.random.choice(here or BUYERS), self.random.randint(1, 4)
         if self.random.random() < 0.2:
             self.twin.both_at_once(lambda own: ballot.withdraw(own, ONE, buyer))
         else:
@@ -108,7 +126,11 @@ class History:
     def hold(self) -> None:
         buyer = self.random.choice(self._in_state("admitted") or BUYERS)
         state = self.random.choice(("active", "active", "paid"))
-        self.twin.hold(buyer, f"r{self.twin.holds}", state, self.random.choice((1.0, 20.0)))
+        request, room = f"r{self.twin.holds}", self.twin.database.rows["room"][ONE]
+        if not room.terms.ballot or room.ballot_ended_at is not None:
+            known = (buyer, REQUEST_ID) in self.twin.database.rows["ledger_key"]
+            request = request if known or self.random.random() < 0.5 else REQUEST_ID  # as who buys may say
+        self.twin.hold(buyer, request, state, self.random.choice((1.0, 20.0)))
 
     def holds_end(self) -> None:
         self.twin.ends_holds()
@@ -127,7 +149,8 @@ class History:
 
     def operate(self) -> None:
         if self.random.random() < 0.5:
-            to = self.random.choice(list(Admission)[:2])
+            paused = self.twin.database.rows["room"][ONE].admission == Admission.PAUSED
+            to = Admission.RUNNING if paused else self.random.choice(list(Admission)[:2])
             self.twin.both(lambda conn: operating.admit(conn, SLUG, to, SAID))
             return
         terms = {
@@ -135,6 +158,10 @@ class History:
             "shopping_max": self.random.choice((None, 2, 6)),
         }
         self.twin.both(lambda conn: operating.change(conn, SLUG, SAID, **terms))
+
+    def revoke(self) -> None:
+        label = self.random.choice(("fans", "nobody"))
+        self.twin.both(lambda conn: operating.revoke_codes(conn, SLUG, SAID, label=label))
 
     def pause(self) -> None:
         to = EventState.OPEN if self._state() == "paused" else EventState.PAUSED
@@ -180,8 +207,16 @@ def _state(conn: Any, to: EventState) -> str:
     return str(events.set_state(conn, SLUG, to).state)
 
 
+def _said(conn: Any, *, text: str, values: Any) -> Any:
+    return conn.execute(text, values).fetchone()
+
+
 async def _begin(own: Any, *, buyer: str) -> Any:
     return await entering.begin(own, ONE, buyer)
+
+
+async def _more(own: Any, *, buyer: str, end: int) -> Any:
+    return await entering.more_time(own, ONE, buyer, end)
 
 
 async def _by_id(own: Any, places: Any) -> Any:
@@ -203,10 +238,12 @@ def test_whatever_happens_the_virtual_room_is_the_real_one(new_database):
     for seed, terms in enumerate(TERMS):
         with closing(Twin(new_database(), seed, terms)) as twin:
             history = History(twin, seed)
-            for number in range(ACTS):
+            number = 0
+            while number < ACTS or twin.database.rows["room"][ONE].admitted <= ADMITTED:
+                assert number < ACTS_MAX, "it came to admission"
                 if number == LOBBY_ACTS:
                     history.open()
                 history.act()
-            assert twin.database.rows["room"][ONE].admitted > 3, "it came to admission"
+                number += 1
             said |= twin.said
     assert set(ROOMS) - said <= UNSAID, "every statement was compared"

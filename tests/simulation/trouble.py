@@ -126,8 +126,8 @@ class Trouble:
             if not world.calm:
                 world.random.choice(self._in_rooms)()
 
-        if not world.calm and world.chance(0.6):
-            world.after(world.random.uniform(0.0, 0.7), now)
+        if not world.calm and world.chance(0.8):
+            world.after(world.random.uniform(0.0, world.random.choice((0.05, 0.7))), now)
 
     def _next(self) -> None:
         if self.world.calm:

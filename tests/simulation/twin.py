@@ -22,7 +22,7 @@ from store.room.words import RoomTerms
 from store.venues.make import make
 from store.venues.rows import save_venue
 from store.words import Arrival, EventState
-from tests.simulation.postgres import ONE, Database, EventRow, HoldRow, Session
+from tests.simulation.postgres import ONE, BatchRow, Database, EventRow, HoldRow, Session
 from tests.simulation.room_rows import CodeRow, RoomRow
 from tests.simulation.statements import AsyncConnection, Connection, Result, run_at_once
 from tests.simulation.world import START_US, World
@@ -47,17 +47,19 @@ _US = "(extract(epoch FROM {}) * 1000000)::bigint"
 _TIMES = ("joined_at", "admitted_at", "begin_by", "begun_at", "until", "ended_at", "bought_at")
 PLACES = f"""
 SELECT id, buyer, lane, in_draw, {_US.format("joined_at")}, state, returned, email, code_sha256,
-       {", ".join(_US.format(name) for name in _TIMES[1:])}, version FROM place
+       {", ".join(_US.format(name) for name in _TIMES[1:])}, more, gives_back, version FROM place
 """
 ROOM = f"""
 SELECT admission, {_US.format("lobby_ended_at")}, drawn, {_US.format("drawn_at")},
        {_US.format("ballot_ended_at")}, next_position, next_priority, serving, serving_priority, joined,
-       version, edition, admitted, {_US.format("decided_at")}, credit, factor, told, rate, reason FROM room
+       version, edition, admitted, {_US.format("decided_at")}, credit, factor, told, rate, reason,
+       step_ms
+  FROM room
 """
 TABLES = {
     "line": "SELECT lane, position, place_id FROM line",
-    "ballot_wish": f"SELECT place_id, want, {_US.format('filed_at')} FROM ballot_wish",
-    "room_code": "SELECT code_sha256, label, uses_max, uses FROM room_code",
+    "ballot_wish": f"SELECT place_id, buyer, want, {_US.format('filed_at')} FROM ballot_wish",
+    "room_code": f"SELECT code_sha256, label, uses_max, uses, {_US.format('revoked_at')} FROM room_code",
     "mail": "SELECT address, (body ->> 'place')::uuid FROM mail",
 }
 
@@ -231,6 +233,14 @@ class Twin:
             " outcome, result) VALUES (1, %s, %s, 'request', '1-1', %s, %s, '{}', 'held', '{}')",
             (*at, buyer, request),
         )
+        now = self.world.now_us
+        self.real.execute(
+            "INSERT INTO ledger_batch (event_id, batch_no, epoch, batch_time, arrival, code_version,"
+            " row_digests, hash) VALUES (1, %s, 1, to_timestamp(%s / 1000000.0), '1-1', 1, '', '')"
+            " ON CONFLICT DO NOTHING",
+            (at[0], now),
+        )
+        self.database.rows["ledger_batch"].setdefault(at[0], BatchRow(1, now, "1-1", 1, b"", b""))
         self.database.rows["ledger"][at] = SimpleNamespace(kind="request", request_id=request)
         self.database.rows["ledger_key"][buyer, request] = at
 

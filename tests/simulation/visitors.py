@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 OLGA = Said("Olga", "as in life")
 CODES = [hashlib.sha256(bytes([number])).digest() for number in range(4)]
+LABEL = "fans"
 
 
 def has_room(seed: int) -> bool:
@@ -58,12 +59,14 @@ class Visitors:
             shopping_max=random.choice((None, 2, 5, 12)),
             begin_seconds=random.choice((1, 3)),
             shopping_seconds=random.choice((2, 5)),
+            more_begin_max=random.choice((0, 1, 3)),
+            more_shopping_max=random.choice((0, 1, 3)),
         )
         seed = random.getrandbits(8 * SEED_BYTES).to_bytes(SEED_BYTES)
         database.rows["room"][ONE] = RoomRow(self.terms, seed)
         for number, code in enumerate(CODES[:3]):
-            database.rows["room_code"][code] = CodeRow("fans", (1, 2, 5)[number])
-        self.opens_at = START_US + int(random.uniform(2.0, 5.0) * SECOND)
+            database.rows["room_code"][code] = CodeRow(LABEL, (1, 2, 5)[number])
+        self.opens_at = START_US + int(random.uniform(1.5, 4.0) * SECOND)
         event = database.rows["event"][ONE]
         by_itself = self.opens_at if random.random() < 0.5 else None
         database.rows["event"][ONE] = event._replace(state="lobby", opens_at=by_itself)
@@ -74,6 +77,13 @@ class Visitors:
         self.shown: dict[str, dict[str, Any]] = {}
         """What was shown of a place last, by its id."""
         self.on_phase: list[Callable[[], None]] = []
+        self._meanwhile = random.choice((0.1, 0.3, 0.6))
+        """How often something is done while the owner decides."""
+        self._organiser: Process | None = None
+        """While it waits for what to do next."""
+        database.on_room_read = self.act_meanwhile
+        self._late = {buyer for buyer in people.buyers if random.random() < 0.3}
+        """Who does nothing when they are called for the first time."""
         self._holders: set[str] = set()
         """Who does something with what the ballot gave them."""
 
@@ -85,15 +95,30 @@ class Visitors:
         if world.calm:
             return
         lobby = self.state == "lobby"
-        acts: list[Callable[[str, Gateway], None]] = [self.join, self.begin, self.leave, self.wish]
+        acts: list[Callable[[str, Gateway], None]] = [
+            self.join, self.begin, self.more_time, self.leave, self.go, self.wish,
+        ]  # fmt: skip
         ballot = 8.0 if self.terms.ballot else 0.1
-        act = random.choices(acts, (8, 0.1, 0.7, ballot) if lobby else (3, 5, 1, 0.1))[0]
+        act = random.choices(acts, (8, 0.1, 0.1, 0.7, 0.1, ballot) if lobby else (3, 5, 2, 1, 0.5, 0.1))[0]
         gateway = self.people.a_gateway()
         if gateway is not None:
             act(random.choice(self.people.buyers), gateway)
             if world.chance(0.15) and (other := self.people.a_gateway()) is not None:  # in the same moment
                 act(random.choice(self.people.buyers), other)
-        world.after(random.expovariate(1.0 / self._pause) * (1 if lobby else 4), self.come)
+        world.after(random.expovariate(1.0 / self._pause) * (1 if lobby else 2), self.come)
+
+    def act_meanwhile(self) -> None:
+        """The owner has read the room, and decides by that."""
+        world, random, gateway = self.world, self.world.random, self.people.a_gateway()
+        waiting = any(row.state == "waiting" for row in self.database.rows["place"].values())
+        if world.calm or gateway is None or not waiting or self.phase != "admission":
+            return
+        if not world.chance(self._meanwhile):
+            return
+        if world.chance(0.4) and self._organiser is not None:
+            self._organiser.nudge()
+        else:
+            random.choice((self.leave, self.go, self.begin, self.more_time))("", gateway)
 
     @property
     def state(self) -> str:
@@ -117,13 +142,18 @@ class Visitors:
     def join(self, buyer: str, gateway: Gateway) -> None:
         random = self.world.random
         back = [row.buyer for row in self.database.rows["place"].values() if may_come_back(row)]
-        if back and random.random() < 0.5:
+        if back and random.random() < 0.8:
             buyer = random.choice(back)
         code = Code(random.choice(CODES)) if random.random() < 0.2 else None
         email = f"{buyer}@example.org" if random.random() < 0.3 else None
         self.world.note(buyer, f"joins at {gateway.name}" + (" with a code" if code else ""))
-        for at in {gateway, self.people.a_gateway() or gateway} if random.random() < 0.2 else {gateway}:
+        for at in self._here_and_elsewhere(gateway):
             at.loop.call_soon(partial(self._join, buyer, at, code, email))
+
+    def _here_and_elsewhere(self, gateway: Gateway) -> list[Gateway]:
+        """Where somebody says something: now and then on two devices."""
+        other = self.people.a_gateway() if self.world.chance(0.2) else None
+        return [gateway] if other is None or other is gateway else [gateway, other]
 
     def _join(self, buyer: str, gateway: Gateway, code: Code | None, email: str | None) -> None:
         def then(place: Place | None, error: OnsaleError | None) -> None:
@@ -152,11 +182,48 @@ class Visitors:
         self._act(buyer, gateway, lambda event, pool: acting.wish(event, pool, buyer, frame), "wishes")
 
     def begin(self, _anybody: str, gateway: Gateway) -> None:
-        called = [row.buyer for row in self.database.rows["place"].values() if row.state == "admitted"]
-        buyer = self.world.random.choice(called or self.people.buyers)
+        buyer = self._somebody_inside()
         self._act(buyer, gateway, lambda event, pool: acting.begin(event, pool, buyer), "begins")
 
+    def more_time(self, _anybody: str, gateway: Gateway) -> None:
+        """By when their time ends as the table has it, or had it: what is said twice gives nothing twice."""
+        buyer = self._somebody_inside()
+        place = self.database.rows["place_live"].get(buyer)
+        row = None if place is None else self.database.rows["place"][place]
+        ends = None if row is None else row.begin_by if row.until is None else row.until
+        end = 0 if ends is None or self.world.chance(0.05) else ends // 1000
+        for at in self._here_and_elsewhere(gateway):
+            self._act(
+                buyer, at, lambda event, pool: acting.more_time(event, pool, buyer, end), "asks for more time"
+            )
+
+    def go(self, _anybody: str, gateway: Gateway) -> None:
+        """Somebody who was called leaves."""
+        self._leaves(self._somebody_inside(), gateway)
+
+    def _somebody_inside(self) -> str:
+        return self.world.random.choice(self._inside() or self.people.buyers)
+
+    def _inside(self) -> list[str]:
+        """Who is, but for those who miss their first turn."""
+        rows = self.database.rows["place"].values()
+        return [
+            row.buyer
+            for row in rows
+            if row.state == "admitted" and (row.returned or row.buyer not in self._late)
+        ]
+
     def leave(self, buyer: str, gateway: Gateway) -> None:
+        """Somebody who may be called in this moment, or anybody."""
+        rows = self.database.rows
+        served = {"ordinary": rows["room"][ONE].serving, "priority": rows["room"][ONE].serving_priority}
+        following = [rows["line"].get((lane, last + 1)) for lane, last in served.items()]
+        waiting = [place for place in following if place is not None]
+        if waiting and (not buyer or self.world.chance(0.7)):
+            buyer = rows["place"][self.world.random.choice(waiting)].buyer
+        self._leaves(buyer or self._somebody_inside(), gateway)
+
+    def _leaves(self, buyer: str, gateway: Gateway) -> None:
         self._act(buyer, gateway, lambda event, pool: acting.leave(event, pool, buyer), "leaves")
 
     def _act(
@@ -167,7 +234,7 @@ class Visitors:
         async def work() -> None:
             try:
                 await act(SimpleNamespace(room=gateway.room), gateway.room_pool)
-                self.world.counters[f"room_{what}"] += 1
+                self.world.counters[f"room_{what.replace(' ', '_')}"] += 1
             except OnsaleError as error:
                 self._refused(error)
 
@@ -176,9 +243,9 @@ class Visitors:
     def who_asks(self) -> str | None:
         """For seats: mostly who is inside; before the sale, and else, somebody who may not."""
         random = self.world.random
-        inside = [row.buyer for row in self.database.rows["place"].values() if row.state == "admitted"]
+        inside = self._inside()
         if inside and random.random() < 0.9:
-            return str(random.choice(inside))
+            return random.choice(inside)
         return random.choice(self.people.buyers) if random.random() < 0.15 else None
 
     def look_after_wishes(self, process: Process) -> None:
@@ -203,13 +270,19 @@ class Visitors:
         while not self.world.calm:
             if self.state == "lobby" and self.database.rows["event"][ONE].opens_at is None:
                 self.people.set_state(process, EventState.OPEN)
-            process.sleep(random.choice((0.3, 1.0, 4.0)))
-            kind = random.random()
+            until_us = self.world.now_us + int(random.choice((0.3, 1.0, 4.0)) * SECOND)
+            self._organiser = process
+            process.park(until_us)
+            self._organiser = None
+            nudged = self.world.now_us < until_us
+            kind = random.random() * (0.3 if nudged else 1.0)
             if self.admission != "running":
                 self._change(process, partial(_admit, to=Admission.RUNNING))
             elif kind < 0.3:
                 to = random.choice((Admission.PAUSED, Admission.PAUSED, Admission.STOPPED))
                 self._change(process, partial(_admit, to=to))
+            elif kind > 0.95:
+                self._change(process, _revoke)
             elif kind < 0.4 and self.terms.shopping_max is not None:
                 most = random.choice((2, 5, 12))
                 self._change(process, partial(_change, shopping_max=most))
@@ -252,6 +325,10 @@ class Visitors:
 
 def _admit(conn: Any, *, to: Admission) -> None:
     operating.admit(conn, EVENT, to, OLGA)
+
+
+def _revoke(conn: Any) -> None:
+    operating.revoke_codes(conn, EVENT, OLGA, label=LABEL)
 
 
 def _change(conn: Any, **terms: Any) -> None:

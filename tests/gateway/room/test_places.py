@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from msgspec import structs
 
 from gateway.room import beginning, lookups, waiting_room
 from gateway.room import places as places_module
@@ -67,6 +68,21 @@ async def test_the_draw_tells_everybody_in_the_lobby_their_position(engine_urls,
         open_and_draw(conn, event)
         found = {(await one.receive("place", but=NOT_PLACES))["position"] for one in (ann, bob)}
         assert found == {1, 2}
+
+
+@scenario
+async def test_who_joined_before_the_draw_and_is_answered_late_is_not_told_that_their_position_is_gone(
+    engine_urls, opened
+):
+    async with gateway(engine_urls) as served:
+        await in_line(served, "ann")
+        places = room_at(served).places
+        known = await places.find("ann")
+        place = known.place
+        assert place is not None
+        assert place.position == 1
+        places.take(structs.replace(place, position=None), known.read_at - 1.0)
+        assert known.place == place
 
 
 @scenario
@@ -427,7 +443,9 @@ async def test_where_the_event_is_known_to_have_begun_nobody_is_let_in_before_a_
 ):
     make_room(database_url, ballot=True)
     async with gateway(engine_urls) as served:
-        room, refused = room_at(served), []
+        await in_line(served, "ann")
+        room = room_at(served)
+        refused: list[Any] = []
         room.event_is(EventState.OPEN)
         room.let_in("ann", refused.append)
         assert [error.code for error in refused] == ["ballot_running"]

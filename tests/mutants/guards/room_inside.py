@@ -21,6 +21,14 @@ MUTANTS: list[Mutant] = [
     ),
     places(
         Kind.SNAPSHOT,
+        "what was begun before the draw and is told after it takes nobody's position away",
+        "    return structs.replace(place, position=before.position)\n",
+        "    return place\n",
+        "tests/gateway/room/test_places.py::"
+        "test_who_joined_before_the_draw_and_is_answered_late_is_not_told_that_their_position_is_gone",
+    ),
+    places(
+        Kind.SNAPSHOT,
         "what was read before the draw, or before the ballot was over, is read again",
         "        if began < self._all_changed_at and known.clients and _waits(place):\n",
         "        if began < 0 and known.clients and _waits(place):\n",

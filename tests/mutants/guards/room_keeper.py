@@ -257,6 +257,13 @@ DRAWING = [
         f"{DRAW}::test_who_left_the_lobby_is_not_drawn_and_nobody_stands_behind_them",
     ),
     rooms(
+        Kind.SNAPSHOT,
+        "who left when the lobby had ended stays drawn when a pause is over",
+        "lobby_ended_at IS NULL)\n",
+        "true)\n",
+        f"{DRAW}::test_who_leaves_once_the_lobby_has_ended_stays_drawn_when_a_pause_is_over",
+    ),
+    rooms(
         Kind.COUNT,
         "as many are drawn as are counted when the lobby has been left by those who left",
         "        conn.execute(LEAVE_OUT, values)\n        conn.execute(END_LOBBY, values)\n",

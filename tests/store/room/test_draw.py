@@ -193,6 +193,19 @@ def test_who_leaves_when_the_lobby_has_ended_is_drawn_and_moves_nobody(conn):
     assert set(line(conn, event)) == {"ann", "bob"}
 
 
+def test_who_leaves_once_the_lobby_has_ended_stays_drawn_when_a_pause_is_over(conn):
+    event = make_room(conn)
+    join(conn, event, "ann", "bob", "eve")
+    events.set_state(conn, "gig", EventState.OPEN)
+    for gone in ("ann", "bob"):
+        leave(conn, event, gone)
+        events.set_state(conn, "gig", EventState.PAUSED)
+        events.set_state(conn, "gig", EventState.OPEN)
+        draw.draw(conn, event)
+        assert set(line(conn, event)) == {"ann", "bob", "eve"}
+    assert len(list(draw.export(conn, event))) == 3
+
+
 def test_the_list_is_told_whole_in_pages_without_those_who_came_later(conn, monkeypatch):
     event = make_room(conn)
     assert list(draw.export(conn, event)) == []
