@@ -281,7 +281,7 @@ class Visitors:
             elif kind < 0.3:
                 to = random.choice((Admission.PAUSED, Admission.PAUSED, Admission.STOPPED))
                 self._change(process, partial(_admit, to=to))
-            elif kind > 0.95:
+            elif kind > 0.8:
                 self._change(process, _revoke)
             elif kind < 0.4 and self.terms.shopping_max is not None:
                 most = random.choice((2, 5, 12))
