@@ -42,6 +42,12 @@ UPDATE place
    AND more < CASE WHEN begun_at IS NULL THEN more_begin_max ELSE more_shopping_max END
 """
 
+LOCK_LIVE: Final = """
+-- Waits for a wish that is being filed: the next statement finds it.
+SELECT 1 FROM place
+ WHERE event_id = %(event)s AND buyer = %(buyer)s AND state IN ('waiting', 'admitted') FOR UPDATE
+"""
+
 LEAVE: Final = """
 -- A wish for the ballot goes with the place. Who was called and has not begun gives that back to the pace,
 -- once: see `admitting.GIVE_BACK`.
@@ -109,7 +115,9 @@ async def leave(connection: Conn, event_id: int, buyer: str) -> Place | None:
     held stays held. Raises `Unavailable`."""
 
     async def attempt() -> Place | None:
-        left = await (await connection.execute(LEAVE, {"event": event_id, "buyer": buyer})).fetchone()
+        values = {"event": event_id, "buyer": buyer}
+        await connection.execute(LOCK_LIVE, values)
+        left = await (await connection.execute(LEAVE, values)).fetchone()
         return None if left is None else (await by_id(connection, [left[0]]))[0]
 
     return await in_transaction(connection, attempt)

@@ -237,6 +237,14 @@ def _more(session: Session, values: Values) -> Rows:
     return [(1,)]
 
 
+def _lock_live(session: Session, values: Values) -> Rows:
+    place = live_place(session, values["buyer"])
+    if place is None:
+        return []
+    session.lock("place", place)
+    return [(1,)] if live_place(session, values["buyer"]) == place else []
+
+
 def _leave(session: Session, values: Values) -> Rows:
     place = live_place(session, values["buyer"])
     return [(place,)] if place is not None and _goes(session, place, gives_back=True) else []
@@ -375,6 +383,7 @@ ROOMS = {
     codes.REVOKE_LABEL: ("revoke codes of a label", _revoke_label),
     entering.BEGIN: ("begin", _begin),
     entering.MORE: ("ask for more time", _more),
+    entering.LOCK_LIVE: ("lock the place to leave", _lock_live),
     entering.LEAVE: ("leave the line", _leave),
     watching.NOW: ("look at the waiting room", _now),
     watching.BY_ID: ("look at places", _by_id),

@@ -318,6 +318,25 @@ def test_who_files_while_they_leave_has_no_wish_left(lobby):
     assert lobby.one("SELECT count(*) FROM ballot_wish") == 0
 
 
+def test_who_leaves_while_their_wish_is_being_filed_takes_it_along(lobby):
+    lobby.join("ann")
+
+    def leave() -> None:
+        lobby.run(lambda connection: entering.leave(connection, lobby.event, "ann"))
+
+    leaving = threading.Thread(target=leave)
+
+    async def file(connection: psycopg.AsyncConnection[Any]) -> None:
+        async with connection.transaction():
+            await ballot.file(connection, lobby.event, "ann", PAIR)
+            leaving.start()
+            until_waiting(lobby, leaving)
+
+    lobby.run(file)
+    leaving.join()
+    assert lobby.one("SELECT count(*) FROM ballot_wish") == 0
+
+
 def test_the_wish_of_who_goes_to_the_other_lane_after_the_draw_goes_with_the_place(lobby):
     lobby.join("ann", "bob")
     lobby.file("ann")

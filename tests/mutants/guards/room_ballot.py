@@ -68,6 +68,13 @@ MUTANTS: list[Mutant] = [
         "SELECT FROM gone",
         f"{ROWS}::test_the_wish_of_who_goes_to_the_other_lane_after_the_draw_goes_with_the_place",
     ),
+    In("store/room/entering.py")(
+        Kind.SNAPSHOT,
+        "who leaves waits for the wish they file",
+        "        await connection.execute(LOCK_LIVE, values)\n",
+        "",
+        f"{ROWS}::test_who_leaves_while_their_wish_is_being_filed_takes_it_along",
+    ),
     rows(
         Kind.SNAPSHOT,
         "who files a wish waits for their own leaving",

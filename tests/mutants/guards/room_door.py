@@ -98,7 +98,7 @@ MUTANTS: list[Mutant] = [
     room(
         Kind.GATE,
         "while the ballot is decided nobody asks for seats",
-        "        self._deciding = ballot_state(now.room, now.state) is BallotState.DECIDING\n",
+        "        self._deciding = self._decides(now.state)\n",
         "        self._deciding = False\n",
         f"{PLACES}::test_while_the_ballot_is_decided_everybody_waits",
     ),

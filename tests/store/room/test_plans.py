@@ -79,6 +79,7 @@ STATEMENTS = pytest.mark.parametrize(
         (admitting.BOUGHT, {"place_live"}),
         (entering.BEGIN, {"place_live", "room_pkey"}),
         (entering.MORE, {"place_live", "room_pkey"}),
+        (entering.LOCK_LIVE, {"place_live"}),
         (entering.LEAVE, {"place_live"}),
         (entering.CHANGED, {"place_changed", "line_place"}),
         (rooms.LEAVE_OUT, {"place_left_lobby"}),
