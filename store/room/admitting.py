@@ -59,9 +59,9 @@ SELECT id FROM place WHERE event_id = %(event)s AND gives_back LIMIT {ENDS_MAX}
 """
 
 RETURNERS: Final = """
--- Who was called first is first again.
+-- Who was called first is first again; of those called in one moment, as they stand in line.
 SELECT id FROM place WHERE event_id = %(event)s AND state = 'waiting' AND returned
- ORDER BY admitted_at LIMIT %(most)s
+ ORDER BY admitted_at, (SELECT position FROM line WHERE place_id = place.id), id LIMIT %(most)s
 """
 
 NEXT: Final = """

@@ -149,6 +149,7 @@ class History:
         self.anew()  # statements that were prepared have no words any more
         cut(self.chance.choice(WORDS))
         for _ in range(3):
+            self._pass(10.0)  # so that there is somebody to call, or to end
             self.step()
         self.proxy.heal()
 
@@ -159,10 +160,12 @@ class History:
 
     def time(self) -> None:
         """Some time goes by, and the organiser goes on with what was paused."""
-        seconds = self.chance.choice([1.0, 10.0, 61.0, 130.0])
+        self._pass(self.chance.choice([1.0, 10.0, 61.0, 130.0]))
+        self.conn.execute("UPDATE room SET admission = 'running'")
+
+    def _pass(self, seconds: float) -> None:
         self.line.ago(seconds, *self._buyers("true"))
         self._virtual_seconds += seconds
-        self.conn.execute("UPDATE room SET admission = 'running'")
 
     def wipe(self) -> None:
         self.client.flushdb()

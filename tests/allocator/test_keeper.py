@@ -211,6 +211,20 @@ def test_who_does_not_begin_in_time_gives_the_admission_back_and_returns_before_
     assert line.room("serving", "admitted") == (2, 2)
 
 
+def test_of_those_who_were_called_in_one_moment_who_stands_before_is_called_again_before(kept):
+    line = kept(policy="fifo", shopping_max=3, begin_seconds=60)
+    line.join("ann", "bob", "eve")
+    line.drawn()
+    line.step()
+    line.conn.execute("UPDATE place SET begin_by = clock_timestamp()")
+    line.conn.execute("UPDATE room SET shopping_max = 1")
+    line.step()
+    for buyer in ("eve", "bob", "ann"):
+        line.join(buyer)
+    line.step()
+    assert line.called() == ["ann"]
+
+
 def test_who_had_their_time_is_at_the_end_of_it_unless_they_hold_or_pay(kept):
     line = kept(policy="fifo", shopping_max=3, shopping_seconds=60)
     line.join("ann", "bob", "eve")

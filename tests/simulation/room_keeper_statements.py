@@ -63,11 +63,11 @@ def _inside(session: Session, values: Values) -> Rows:
 
 def _returners(session: Session, values: Values) -> Rows:
     waiting = [
-        (row.admitted_at, place)
+        (row.admitted_at, session.get("line_place", place), place)
         for place, row in all_of(session, "place")
         if row.state == "waiting" and row.returned
     ]
-    return [(place,) for _, place in sorted(waiting)[: values["most"]]]
+    return [(place,) for *_, place in sorted(waiting)[: values["most"]]]
 
 
 def _next(session: Session, values: Values) -> Rows:

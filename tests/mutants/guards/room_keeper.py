@@ -25,6 +25,13 @@ lost_time = In("store/lost_time.py")
 
 WRITING = [
     admitting(
+        Kind.CONDITION,
+        "who was called in one moment is called again by position",
+        " ORDER BY admitted_at, (SELECT position FROM line WHERE place_id = place.id), id LIMIT",
+        " ORDER BY admitted_at, joined_at DESC LIMIT",
+        f"{KEEPER}::test_of_those_who_were_called_in_one_moment_who_stands_before_is_called_again_before",
+    ),
+    admitting(
         Kind.FENCE,
         "who decided by an older version of the room changes nothing",
         " WHERE event_id = %(event)s AND version = %(version)s AND admission = %(admission)s",

@@ -66,7 +66,7 @@ STATEMENTS = pytest.mark.parametrize(
     [
         (admitting.READ, {"room_pkey", "event_pkey", "event_cursor_pkey"}),
         (admitting.INSIDE, {"place_inside"}),
-        (admitting.RETURNERS, {"place_returned"}),
+        (admitting.RETURNERS, {"place_returned", "line_place"}),
         (admitting.NEXT, {"line_pkey", "place_pkey"}),
         (admitting.ANY_DUE, {"place_inside"}),
         (admitting.DUE_NOW, {"place_inside", "payment_open"}),  # of an empty table of holds any key will do
