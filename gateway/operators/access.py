@@ -50,6 +50,10 @@ async def require_operator(request: Request) -> None:
         raise Unauthorized("operator_key", "Send the operator key as: Authorization: Bearer <key>.")
 
 
+require_viewer = require_owner = require_operator
+"""Who may look, and who may change keys, people's data and the fleet."""
+
+
 async def read_body(request: Request, kind: type[T], bytes_max: int = BODY_BYTES_MAX) -> T:
     """The JSON body as a `kind`; raises `TooLarge`, and `BadRequest` naming the field that is wrong."""
     raw = bytearray()
