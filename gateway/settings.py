@@ -10,6 +10,7 @@ from gateway.environment import Network, SettingNotValid, address, networks, ori
 from gateway.room.settings import RoomSettings
 from notifier.tickets import TicketKeys, TicketKeysNotValid
 from store.settings import EngineUrls
+from store.stream.sentinel import read_address
 
 __all__ = ["Bounds", "PaymentSettings", "SettingNotValid", "Settings"]
 
@@ -169,6 +170,11 @@ class Settings:
                 TicketKeys(self.ticket_key)
             except TicketKeysNotValid as error:
                 raise SettingNotValid(f"ONSALE_TICKET_KEY: {error}") from None
+        if self.stream_replicas == 0 and read_address(self.engines.redis_url) is not None:
+            raise SettingNotValid(
+                "REDIS_URL names Sentinels: set ONSALE_STREAM_REPLICAS to 1 or more, or a replica that is "
+                "promoted may lack requests that were accepted. See docs/failover.md."
+            )
         if self.demo and not self.token_secret:
             raise SettingNotValid("ONSALE_DEMO=1 signs tokens: set ONSALE_TOKEN_SECRET as well.")
 

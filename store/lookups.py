@@ -152,6 +152,9 @@ def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
         task.add_done_callback(trying.discard)
 
     async def configure(connection: Conn) -> None:
+        if await _by_way_of_a_pooler(connection):
+            connection.prepare_threshold = None
+            return
         await connection.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
         await connection.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS}")
         await connection.execute(PLAN_BY_KEY)
@@ -174,6 +177,14 @@ def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
         check=AsyncConnectionPool.check_connection,
         open=False,
     )
+
+
+async def _by_way_of_a_pooler(connection: Conn) -> bool:
+    """Whether another backend answers than the one that said hello: PgBouncer is in between, and any
+    transaction may have another backend. What is prepared or set then belongs to nobody; deploy/pgbouncer.ini
+    sets what `configure` would."""
+    answer = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
+    return answer != (connection.info.backend_pid,)
 
 
 PLAN_BY_KEY = """

@@ -1,7 +1,8 @@
 """The stream in Redis or Valkey, by redis-py. fakeredis' clients fit the same adapters in unit tests.
 
-Clients come from `connect` and `connect_async`: no retries, because a retried XADD whose first
-reply was cut doubles the entry; a lost reply is `OutcomeUnknown` and is resolved by the ledger.
+Clients come from `connect` and `connect_async`, which also follow a primary behind Sentinels
+(`store.stream.sentinel`): no retries, because a retried XADD whose first reply was cut doubles the entry; a
+lost reply is `OutcomeUnknown` and is resolved by the ledger.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, cast
 
 import redis
 import redis.asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, ResponseError
@@ -19,6 +21,7 @@ from redis.retry import Retry
 
 from store.errors import OutcomeUnknown, StreamMissing, StreamUnavailable
 from store.stream.port import BEGINNING, CREATED, POKE, RawEntry
+from store.stream.sentinel import follow, follow_async, read_address
 from store.wire import arrival_after, arrival_order, stream_key
 from store.words import Arrival
 
@@ -27,6 +30,8 @@ BLOCK_MS_MAX = 2000
 SOCKET_TIMEOUT_SECONDS = 5.0
 SYNC_MS_MAX = 2000
 """Longest wait for replicas' disks; below the socket timeout too."""
+
+_TIMES = {"socket_timeout": SOCKET_TIMEOUT_SECONDS, "socket_connect_timeout": 2.0}
 
 APPEND = """
 -- Appends every entry or, where the stream is missing, none. One call is one group commit: the
@@ -69,10 +74,10 @@ _REFUSALS = ("OOM", "READONLY", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERD
 
 
 def connect(url: str) -> redis.Redis:
-    """A blocking client that never retries by itself."""
-    return redis.Redis.from_url(
-        url, socket_timeout=SOCKET_TIMEOUT_SECONDS, socket_connect_timeout=2.0, retry=Retry(NoBackoff(), 0)
-    )
+    """A blocking client that never retries by itself. Raises `AddressNotValid`."""
+    options: Any = {**_TIMES, "retry": Retry(NoBackoff(), 0)}
+    address = read_address(url)
+    return redis.Redis.from_url(url, **options) if address is None else follow(address, **options)
 
 
 def connect_async(url: str, *, connections_max: int | None = None) -> redis.asyncio.Redis:
@@ -81,14 +86,10 @@ def connect_async(url: str, *, connections_max: int | None = None) -> redis.asyn
     `connections_max` counts those of all who use it at once: at the bound (redis-py's own is 100) it does not
     wait, it raises what a lost connection raises.
     """
-    from redis.asyncio.retry import Retry as AsyncRetry
-
-    return redis.asyncio.Redis.from_url(
-        url,
-        socket_timeout=SOCKET_TIMEOUT_SECONDS,
-        socket_connect_timeout=2.0,
-        retry=AsyncRetry(NoBackoff(), 0),
-        max_connections=connections_max,
+    options: Any = {**_TIMES, "retry": AsyncRetry(NoBackoff(), 0), "max_connections": connections_max}
+    address = read_address(url)
+    return (
+        redis.asyncio.Redis.from_url(url, **options) if address is None else follow_async(address, **options)
     )
 
 

@@ -174,6 +174,7 @@ def test_a_demo_gives_tokens_it_takes():
         {"ONSALE_TOKEN_SECRET": SECRET, "ONSALE_PORT": "99999"},
         {"ONSALE_TOKEN_SECRET": SECRET, "ONSALE_ORIGINS": "tickets.example"},
         {"ONSALE_JWKS_URL": "https://issuer.example/keys", "ONSALE_DEMO": "1"},
+        {"ONSALE_TOKEN_SECRET": SECRET, "REDIS_URL": "redis+sentinel://one/tickets"},
     ],
 )
 def test_settings_that_cannot_work_are_refused_with_what_to_do(environ):

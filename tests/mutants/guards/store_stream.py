@@ -132,6 +132,13 @@ MUTANTS: list[Mutant] = [
         '        synced = await self._client.execute_command("WAITAOF", 1, self._replicas, SYNC_MS_MAX)\n',
         f"{FIRST_ARRIVALS}::test_an_append_that_enough_replicas_have_on_disk_is_accepted",
     ),
+    In("gateway/settings.py")(
+        Kind.STREAM,
+        "where replicas can be promoted accepted waits for them",
+        "        if self.stream_replicas == 0 and read_address(",
+        "        if self.stream_replicas < 0 and read_address(",
+        "tests/gateway/test_tokens.py::test_settings_that_cannot_work_are_refused_with_what_to_do",
+    ),
     In("store/wire.py")(
         Kind.STREAM,
         "arrivals are ordered as numbers, not as text",
