@@ -13,11 +13,10 @@ from store.settings import MissingSetting
 def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
-        settings = Settings.from_env()
+        serve(Settings.from_env())
     except (MissingSetting, SettingNotValid) as error:
         print(error, file=sys.stderr)
         return 2
-    serve(settings)
     return 0
 
 

@@ -13,6 +13,7 @@ import uvicorn
 from gateway import http_protocol
 from gateway.api import create_api
 from gateway.buyers import socket
+from gateway.listening import listen
 from gateway.payments import notices
 from gateway.protocol import SocketProtocol
 from gateway.runtime import Runtime
@@ -98,13 +99,14 @@ def make_room_for(files: int) -> None:
 
 
 def serve(settings: Settings) -> None:
-    """Serve until SIGINT or SIGTERM; sockets are then closed with 1012.
+    """Serve until SIGINT or SIGTERM; sockets are then closed with 1012. Raises `SettingNotValid`.
 
     Requests make no reference cycles, but thousands of sockets are much for the collector to walk:
     with its default thresholds it took about a sixth of the time of a busy gateway.
     """
+    sockets = listen(settings)
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
     make_room_for(settings.bounds.sockets_max + FILES_BESIDE_SOCKETS)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(server_of(settings).serve())
+        runner.run(server_of(settings).serve(sockets))

@@ -138,6 +138,8 @@ class Settings:
     engines: EngineUrls
     host: str = "127.0.0.1"
     port: int = 8000
+    shared_port: int = 0
+    """Listened at as well, together with other gateways of this machine; 0: at none."""
     token_secret: str = ""
     jwks_url: str = ""
     token_audience: str = ""
@@ -186,6 +188,7 @@ class Settings:
             engines=EngineUrls.from_env(source),
             host=source.get("ONSALE_HOST") or "127.0.0.1",
             port=whole(source, "ONSALE_PORT", 8000, 0, 65_535),
+            shared_port=whole(source, "ONSALE_SHARED_PORT", 0, 0, 65_535),
             token_secret=source.get("ONSALE_TOKEN_SECRET", ""),
             jwks_url=source.get("ONSALE_JWKS_URL", ""),
             token_audience=source.get("ONSALE_TOKEN_AUDIENCE", ""),

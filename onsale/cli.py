@@ -15,6 +15,7 @@ from rich.text import Text
 from onsale.errors import OnsaleError
 
 PROGRAM = "./run"
+GATEWAYS_MAX = 16
 PASSES_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 app = typer.Typer(
@@ -48,6 +49,9 @@ def main() -> None:
 def up(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
+    gateways: Annotated[
+        int, typer.Option(min=1, max=GATEWAYS_MAX, help="How many share the address; one uses one core.")
+    ] = 1,
     data_dir: DataDirOption = None,
     demo: Annotated[bool, typer.Option(help="Make a demo event whose page gives out tokens.")] = True,
 ) -> None:
@@ -55,7 +59,8 @@ def up(
     from onsale.engines import default_data_dir
     from onsale.up import run_until_stopped
 
-    run_until_stopped(host=host, port=port, data_dir=data_dir or default_data_dir(), demo=demo)
+    home = data_dir or default_data_dir()
+    run_until_stopped(host=host, port=port, data_dir=home, demo=demo, gateways=gateways)
 
 
 @app.command(context_settings=PASSES_ON)

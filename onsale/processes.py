@@ -170,6 +170,7 @@ class Stack:
         chores: bool = False,
         host: str = LOOPBACK,
         port: int | None = None,
+        one_address: bool = False,
         payments: bool = False,
         provider_port: int | None = None,
         restart_dead: bool = False,
@@ -177,8 +178,9 @@ class Stack:
         env_of: Mapping[str, Mapping[str, str]] | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """The first gateway listens on `port` (None: a free one), further ones on free ports. With `payments`
-        there is a simulated provider too, `provider-1`, on `provider_port`, with whom buyers pay.
+        """The first gateway listens on `port` (None: a free one), further ones on free ports; with
+        `one_address` all share `port`, and each has a free one of its own besides. With `payments` there is a
+        simulated provider too, `provider-1`, on `provider_port`, with whom buyers pay.
 
         `env` is added to every process's environment, `env_of[name]` to that of one, where it wins over all
         else (so one process can be sent to its engines another way); `say` hears of deaths and restarts,
@@ -190,10 +192,16 @@ class Stack:
         self.token_secret = both.data_dir.secret("token-secret")
         self.ticket_key = os.environ.get("ONSALE_TICKET_KEY") or both.data_dir.secret("ticket-key")
         self.room_key = os.environ.get("ONSALE_ROOM_KEY") or both.data_dir.secret("room-key")
-        ports = [
-            port if number == 1 and port is not None else free_port() for number in range(1, gateways + 1)
-        ]
-        self.base_urls = [f"http://{_in_url(reachable(host))}:{each}" for each in ports]
+        first = [] if one_address or port is None or not gateways else [port]
+        ports = first + [free_port() for _ in range(gateways - len(first))]
+        shared_port = (port or free_port()) if one_address else 0
+        where = f"http://{_in_url(reachable(host))}:"
+        self.base_urls = [f"{where}{each}" for each in ports]
+        """Each gateway's own."""
+        self.addresses = [f"{where}{shared_port}"] if shared_port else self.base_urls
+        """Where people go: the address that gateways share, or each one's own."""
+        self.base_url = next(iter(self.addresses), "")
+        """The first of them, without a slash at the end."""
         specs = [ProcessSpec(f"allocator-{number}", "allocator") for number in range(1, allocators + 1)]
         self.provider_url = self.provider_secret = ""
         """Of the simulated provider, if there is one: where it is, and what it signs with (`whsec_…`)."""
@@ -215,6 +223,7 @@ class Stack:
             "PYTHONPATH": str(REPOSITORY),
             "PYTHONUNBUFFERED": "1",
             "ONSALE_HOST": host,
+            "ONSALE_SHARED_PORT": str(shared_port),
             "ONSALE_TOKEN_SECRET": self.token_secret,
             "ONSALE_OPERATOR_KEY": self.operator_key,
             **paying,
@@ -258,11 +267,6 @@ class Stack:
     @property
     def urls(self) -> EngineUrls:
         return self.engines.urls
-
-    @property
-    def base_url(self) -> str:
-        """The first gateway's address, without a slash at the end."""
-        return self.base_urls[0]
 
     @property
     def postgres(self) -> PostgresServer:
@@ -340,6 +344,7 @@ def throwaway_stack(
     *,
     gateways: int = 1,
     allocators: int = 2,
+    one_address: bool = False,
     payments: bool = False,
     chores: bool = False,
     data_dir: Path | None = None,
@@ -370,6 +375,7 @@ def throwaway_stack(
             both,
             gateways=gateways,
             allocators=allocators,
+            one_address=one_address,
             payments=payments,
             chores=chores,
             env=env,

@@ -33,7 +33,7 @@ class _Stopped(BaseException):
     """A signal asked to stop; not an Exception, so that nothing on the way mistakes it for a failure."""
 
 
-def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool) -> None:
+def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool, gateways: int) -> None:
     """Starts everything, says where it is, and returns after a stop signal once everything has ended."""
     from onsale.demo import ensure_demo
     from store import migrate
@@ -52,6 +52,8 @@ def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool) -> No
                 demo_event = ensure_demo(both.urls.database_url) if demo else None
                 stack = Stack(
                     both,
+                    gateways=gateways,
+                    one_address=gateways > 1,
                     allocators=ALLOCATORS,
                     chores=True,
                     host=host,

@@ -157,13 +157,32 @@ class Stage:
             yield sale
 
 
+class StageOf(Stage):
+    """A stage of another stack; nothing is on the way to its engines that could be healed."""
+
+    def __init__(self, stack: contextlib.AbstractContextManager[Stack]) -> None:
+        super().__init__()
+        self._making = stack
+
+    def __enter__(self) -> StageOf:
+        self.stack = self._leaving.enter_context(self._making)
+        return self
+
+    def heal(self) -> None:
+        """Every process runs."""
+        for name, process in self.stack.processes.items():
+            if not process.alive:
+                self.stack.start_again(name, wait_until_ready=False)
+        self.stack.wait_ready()
+
+
 class Sale:
     """One event of a stage: what the truth says of it, and the verdict at the end."""
 
     def __init__(self, stage: Stage, event: StageEvent, target: Target) -> None:
         self.stage, self.event, self.target = stage, event, target
         self.seats = [seat.guid for seat in event.plan.seats]
-        self.desk = Desk(stage.stack.base_urls, target.token_secret, event.slug, self.seats)
+        self.desk = Desk(stage.stack.addresses, target.token_secret, event.slug, self.seats)
         self._truth: psycopg.Connection[Any] | None = None
 
     def __enter__(self) -> Sale:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +11,15 @@ import psycopg
 import pytest
 import redis
 
-from onsale.processes import Stack, throwaway_stack
+from onsale.processes import throwaway_stack
 from store.stream.redis_stream import connect as connect_stream
 from store.wire import stream_key
 from tests.faults.replicated import StandbyPostgres, WatchedValkey
-from tests.faults.stage import Sale, Stage, until
+from tests.faults.stage import Sale, StageOf, until
 
 pytestmark = pytest.mark.faults
 
 CROWD = 12
-
-
-class FailoverStage(Stage):
-    """An onsale on engines that others make and break; there is nothing on the way to them to heal."""
-
-    def __init__(self, stack: AbstractContextManager[Stack]) -> None:
-        super().__init__()
-        self._making = stack
-
-    def __enter__(self) -> FailoverStage:
-        self.stack = self._leaving.enter_context(self._making)
-        return self
-
-    def heal(self) -> None:
-        self.stack.wait_ready()
 
 
 @contextlib.contextmanager
@@ -43,7 +27,7 @@ def sale_on(
     *, database_url: str | None = None, redis_url: str | None = None, env: Mapping[str, str] | None = None
 ) -> Iterator[Sale]:
     making = throwaway_stack(gateways=2, database_url=database_url, redis_url=redis_url, env=env)
-    with FailoverStage(making) as stage, stage.sale() as sale:
+    with StageOf(making) as stage, stage.sale() as sale:
         yield sale
 
 
