@@ -63,6 +63,16 @@ GROUPS: dict[str, dict[str, str]] = {
         "end_to_end_with_payments": "websockets where holds are paid for, against the same without any of it",
         "sweep_of_500": "500 holds that ran out, ended and freed",
     },
+    "Events that change hands": {
+        "planned_handover": "an event moved to another host under load: longest time between two answers",
+        "handover_after_sigkill": "the same when its owner's process is killed",
+        "ten_hot_events": "ten hot events on four workers, one killed: until all ten decide again",
+        "cold_events": "200 events that share one worker: those that answered",
+        "cold_events_p99": "a request of one of them, p99, over HTTP",
+        "cold_events_connections": "connections to Postgres of all of onsale, with 200 such events",
+        "cold_events_cpu": "cores of workers and engines, with 200 such events and nobody who asks",
+        "rolling_restart": "every host and gateway restarted under load: longest time between two answers",
+    },
     "The page": {
         "map_frame_p95": "map of 20,000 seats: p95 between frames while it is moved and zoomed, Chromium",
     },

@@ -18,7 +18,7 @@ from store.errors import OnsaleError
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Measure: core, strategies, seating, payments, waiting-room or all; report makes a page.",
+    help="Measure: core, strategies, seating, payments, waiting-room, fleet or all; report makes a page.",
 )
 app.command("strategies")(strategies)
 app.command("seating")(seating)
@@ -73,6 +73,19 @@ def waiting_room(
     _measured(run_waiting_room, json_path, only, quick)
 
 
+@app.command("fleet")
+def fleet(
+    json_path: JsonOption = None,
+    only: OnlyOption = None,
+    quick: QuickOption = False,
+) -> None:
+    """Handovers, kills, many events on few workers, restarts. Six minutes, and no part of all; exit code 1
+    for a miss."""
+    from bench.fleet.run import run_fleet
+
+    _measured(run_fleet, json_path, only, quick)
+
+
 @app.command("all")
 def everything(json_path: JsonOption = None, quick: QuickOption = False) -> None:
     """Core, seating and every strategy in one run, at most fifteen minutes; exit code 1 for a miss."""
@@ -103,8 +116,8 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="JSON of bench all, core, payments, waiting-room, seating or strategies, of torture, storm, "
-            "simulate or mutants."
+            help="JSON of bench all, core, payments, waiting-room, fleet, seating or strategies, of torture, "
+            "storm, simulate or mutants."
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="Where to write the page.")] = Path("report.html"),

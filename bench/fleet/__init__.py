@@ -1,0 +1,1 @@
+"""`./run bench fleet`: what buyers notice when events change hands, and how many one worker carries."""
