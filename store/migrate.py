@@ -8,8 +8,10 @@ there is no alembic.ini, and nothing is printed.
 from __future__ import annotations
 
 import io
+import logging
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,35 +25,64 @@ from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.exc import OperationalError
 
 from store.errors import Conflicted, OnsaleError, Unavailable
+from store.jitter import jitter
+
+log = logging.getLogger("onsale.store")
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 CONNECT_SECONDS_MAX = 10
 LOCK_WAIT_SECONDS_MAX = 120
 """Longest wait for another starter's migration."""
+TABLE_WAIT_MS = 1_000
+"""Longest wait for a table that is to be changed: so long at most a running sale waits behind it."""
+TABLE_TRIES_MAX = 30
+AGAIN_SECONDS = (0.5, 1.5)
 _LOCK_KEY = int.from_bytes(b"onsale")
 _one_at_a_time = threading.Lock()
 """Alembic's context is one per process; the advisory lock keeps processes apart, this threads."""
 
 
-def upgrade(database_url: str) -> None:
-    """Migrate to the newest schema. Idempotent, all or nothing, one starter at a time.
+def upgrade(database_url: str, to: str = "head") -> None:
+    """Migrate to the newest schema. Idempotent, all or nothing, one starter at a time, beside a running sale.
 
-    Raises `Unavailable` when Postgres is away or another starter takes longer than
-    `LOCK_WAIT_SECONDS_MAX`, and `Conflicted` when the database belongs to a newer onsale.
+    A change of a table waits for whoever uses it, and everybody else waits behind it: for `TABLE_WAIT_MS` at
+    most, then all is taken back and tried again a moment later. Raises `Unavailable` when Postgres is away,
+    another starter takes longer than `LOCK_WAIT_SECONDS_MAX` or a table is not to be had, and `Conflicted`
+    when the database belongs to a newer onsale.
     """
+    for tried in range(1, TABLE_TRIES_MAX + 1):
+        if _attempt(database_url, to):
+            return
+        log.warning("a table is in use; migrating is tried again (%d of %d)", tried, TABLE_TRIES_MAX)
+        time.sleep(jitter(*AGAIN_SECONDS))
+    raise Unavailable(
+        "A table that is to be changed was in use all the time; nothing was changed. ./run doctor names "
+        "transactions that are open for long; start again when they are over.",
+        retry_after_seconds=10,
+    )
+
+
+def _attempt(database_url: str, to: str) -> bool:
+    """False when a table was not to be had in time."""
+    alone = False
     try:
         with _one_at_a_time, _connection(database_url) as connection:
             connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_WAIT_SECONDS_MAX}s'")
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK_KEY})")
+            alone = True
             _refuse_newer(connection)
-            command.upgrade(_config(connection), "head")
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {TABLE_WAIT_MS}")
+            command.upgrade(_config(connection), to)
     except OperationalError as error:
-        if isinstance(error.orig, psycopg.errors.LockNotAvailable):
-            raise Unavailable(
-                "Another process is still migrating this database; start again when it is done.",
-                retry_after_seconds=10,
-            ) from error
-        raise
+        if not isinstance(error.orig, psycopg.errors.LockNotAvailable):
+            raise
+        if alone:
+            return False
+        raise Unavailable(
+            "Another process is still migrating this database; start again when it is done.",
+            retry_after_seconds=10,
+        ) from error
+    return True
 
 
 def current_revision(database_url: str) -> str | None:
