@@ -37,6 +37,12 @@ def address_of(client: Peer, headers: Headers, trusted: Sequence[Network]) -> Ad
     return counted(peer)
 
 
+def is_one_of(client: Peer, trusted: Sequence[Network]) -> bool:
+    """Whether who connects is one of our proxies."""
+    peer = None if client is None else _read(client[0])
+    return peer is not None and _is_in(peer, trusted)
+
+
 def counted(address: IPv4Address | IPv6Address) -> Address:
     """What an address is counted as."""
     if isinstance(address, IPv4Address):

@@ -21,12 +21,12 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from fastapi import Request, Response
+from starlette.requests import HTTPConnection
 
 from gateway.bodies import BODY_BYTES_MAX
 from gateway.buyers.posting import authenticate
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.idempotency_key import CHANGING, OPERATORS, key_in, key_required, needs_key, takes_key
-from gateway.operator_key import has_operator_key
 from gateway.problems import KeyReused, TooLarge, TooMany, Unauthorized
 from gateway.runtime import Runtime
 from notifier.hub import Message
@@ -53,6 +53,8 @@ class Asked(NamedTuple):
 
     buyer: str | None
     """None: an operator."""
+    operator: int | None
+    """The number of the operator's key; None: the environment's, or a buyer."""
     keys: list[bytes]
 
 
@@ -167,9 +169,12 @@ async def _asked(scope: Message) -> Asked | None:
     runtime = _runtime(scope)
     said = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"), "")
     if path.startswith(OPERATORS):
-        return Asked(None, keys) if has_operator_key(runtime.settings, said) else None
+        try:
+            return Asked(None, (await runtime.callers.identify(HTTPConnection(scope))).key_id, keys)
+        except OnsaleError:  # the call itself says so
+            return None
     try:
-        return Asked((await authenticate(runtime, said)).id, keys)
+        return Asked((await authenticate(runtime, said)).id, None, keys)
     except Unauthorized:  # the call itself says so
         return None
 
@@ -192,7 +197,7 @@ async def _take(scope: Message, asked: Asked, body: bytes) -> Taken | Answer:
     if not asked.keys:
         raise key_required()
     key, buyer = key_in(asked.keys), asked.buyer
-    known_as = idempotency.scope_of(buyer, scope["method"], scope["path"], key)
+    known_as = idempotency.scope_of(buyer, scope["method"], scope["path"], key, asked.operator)
     fingerprint = idempotency.fingerprint_of(scope["query_string"], body)
     try:
         async with _runtime(scope).pool.connection() as connection:

@@ -20,6 +20,7 @@ from gateway.buyers.decode import body_schemas, request_schema
 from gateway.calls import Call
 from gateway.holders import ChangedHold
 from gateway.idempotency_key import takes_key
+from gateway.operators.described import CALLS as OPERATORS
 from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
 from gateway.room.described import CALLS as ROOM
@@ -409,6 +410,7 @@ CALLS: dict[tuple[str, str], Call] = {
         ("post", f"/v1/operator/events/{{event}}/{word}"): _event_call()
         for word in ("lobby", "open", "pause", "resume", "close")
     },
+    **OPERATORS,
     **TICKETS,
     **ROOM_PROTECTION,
     **DRAWS,
@@ -443,7 +445,7 @@ def describe(schema: dict[str, Any]) -> dict[str, Any]:
     )
     schema["components"]["securitySchemes"] = {
         "buyer": {"type": "http", "scheme": "bearer", "description": "The buyer's token."},
-        "operator": {"type": "http", "scheme": "bearer", "description": "The operator key."},
+        "operator": {"type": "http", "scheme": "bearer", "description": "An operator key."},
     }
     return schema
 
@@ -469,7 +471,7 @@ def _responses(call: Call, ref_of: Mapping[type, dict[str, Any]]) -> dict[str, A
             responses[str(status)]["content"] = {"application/json": {"schema": ref_of[kind]}}
         if call.located:
             responses[str(status)]["headers"] = _LOCATION
-    keyed = (401,) if call.key == "operator" else ()
+    keyed = (401, 403, 429) if call.key == "operator" else ()
     for status in sorted({*call.problems, *keyed}):
         responses[str(status)] = {
             "description": _WHY[status],

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 import redis.asyncio
 
 from gateway.buyers.tokens import Tokens
+from gateway.callers import Callers
 from gateway.ending import end
 from gateway.events import Parts
 from gateway.loading import Events
@@ -31,13 +32,16 @@ STREAM_CONNECTIONS_PER_EVENT = 2
 """One follows the fan-out for as long as the event is served, one appends."""
 STREAM_CONNECTIONS_MORE = 100
 """For everything short: waking allocators, telling other gateways, asking for a stream's last id."""
+CALLERS_CONNECTIONS_MAX = 2
+"""To know operators by, apart from those that buyers wait for: at a launch operators must get through."""
 
 
 class Runtime:
     """`app.state.runtime`. One per process start; `gateway_id` names it on fan-out channels."""
 
-    def __init__(self, settings: Settings, pool: Pool, client: redis.asyncio.Redis) -> None:
+    def __init__(self, settings: Settings, pool: Pool, callers: Callers, client: redis.asyncio.Redis) -> None:
         self.settings = settings
+        self.callers = callers
         self.gateway_id = secrets.token_hex(4)
         self.pool = pool
         self.redis = client
@@ -65,7 +69,11 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
     connections_max = STREAM_CONNECTIONS_PER_EVENT * settings.bounds.events_max + STREAM_CONNECTIONS_MORE
     client = connect_async(settings.engines.redis_url, connections_max=connections_max)
     await pool.open(wait=False)
-    runtime = Runtime(settings, pool, client)
+    callers_pool = lookups.open_pool(
+        settings.engines.database_url, size_max=CALLERS_CONNECTIONS_MAX, size_min=0
+    )
+    await callers_pool.open(wait=False)
+    runtime = Runtime(settings, pool, Callers(settings, callers_pool), client)
     letting_go = asyncio.create_task(runtime.events.run())
     runtime.payments.start()
     runtime.guard.start()
@@ -79,5 +87,8 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
         await runtime.guard.stop()
         await runtime.events.stop()
         await asyncio.gather(
-            client.aclose(), pool.close(timeout=POOL_OPEN_SECONDS_MAX), return_exceptions=True
+            client.aclose(),
+            pool.close(timeout=POOL_OPEN_SECONDS_MAX),
+            callers_pool.close(timeout=POOL_OPEN_SECONDS_MAX),
+            return_exceptions=True,
         )

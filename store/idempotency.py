@@ -116,9 +116,14 @@ class Answer(Struct, frozen=True):
     body: bytes
 
 
-def scope_of(buyer: str | None, method: str, path: str, key: str) -> bytes:
-    """Under what a call is known: nobody's key means anything to anybody else, or for another call."""
-    who = ["operator"] if buyer is None else ["buyer", buyer]
+def scope_of(buyer: str | None, method: str, path: str, key: str, operator: int | None = None) -> bytes:
+    """Under what a call is known: nobody's key means anything to anybody else, or for another call.
+
+    Without a buyer it is an operator's: of the operator key of that number, or of the environment's.
+    """
+    who: list[str | int] = ["buyer", buyer] if buyer is not None else ["operator"]
+    if operator is not None:
+        who.append(operator)
     return hashlib.sha256(msgspec.json.encode([who, method, path, key])).digest()
 
 

@@ -304,7 +304,7 @@ audit = Table(
     "audit",
     metadata,
     Column("id", BigInteger, Identity(always=True), primary_key=True),
-    Column("event_id", Integer, nullable=False),
+    Column("event_id", Integer, nullable=True, comment="null: about no event"),
     timestamp("at", now=True),
     Column("who", Text, nullable=False, comment="the operator's name"),
     Column("why", Text, nullable=False),

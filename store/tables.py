@@ -7,6 +7,7 @@ import store.chores.schema
 import store.figures.schema
 import store.fleet.schema
 import store.idempotency_schema
+import store.operators.schema
 import store.payments.schema
 import store.room.schema
 import store.subscribers.schema

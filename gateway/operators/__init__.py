@@ -13,11 +13,13 @@ from gateway.operators import (
     routes,
     sales,
     seats,
+    session,
     tours,
     webhooks,
 )
 
 router = APIRouter()
+router.include_router(session.router)
 router.include_router(routes.router)
 router.include_router(seats.router)
 router.include_router(sales.router)

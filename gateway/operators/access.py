@@ -1,4 +1,11 @@
-"""What operators' calls share: the key, the size of a body, how much runs at once, the form of answers."""
+"""What operators' calls share: who may call, the size of a body, how much runs at once, the form of
+answers.
+
+Each call asks for a role by one of `require_viewer`, `require_operator` and `require_owner`. A key that is
+limited to events is answered 404 where a path names another one, as if there were none of that name: that a
+sale is being made may be a secret. What names no event is refused to it (403 `key_limited`), but for what
+shows it only its own (`of_its_events`).
+"""
 
 from __future__ import annotations
 
@@ -11,17 +18,20 @@ import anyio
 import anyio.to_thread
 import msgspec
 import psycopg
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from msgspec import Struct
+from starlette.requests import HTTPConnection
 
+from gateway.callers import CALLER, Caller, Callers
 from gateway.idempotency import KEPT_HEADERS, taken_in
-from gateway.operator_key import has_operator_key
-from gateway.problems import Busy, TooLarge, Unauthorized
+from gateway.problems import Busy, Forbidden, TooLarge
 from gateway.settings import Settings
-from store import idempotency
+from store import audit, idempotency
+from store.audit import Said
 from store.blocks import Released
 from store.database import ENDS_IDLE
-from store.errors import BadRequest, Unavailable
+from store.errors import BadRequest, NotFound, Unavailable
+from store.operators.words import Role
 from store.sales import Order
 from store.stream.wake import tell_holder, wake
 
@@ -31,6 +41,10 @@ WAITING_MAX = 16
 CONNECT_SECONDS_MAX = 5
 
 T = TypeVar("T")
+Called = TypeVar("Called", bound=Callable[..., Any])
+
+_WHO = {Role.VIEWER: "viewers", Role.OPERATOR: "operators and owners", Role.OWNER: "owners"}
+_ONE = {Role.VIEWER: "a viewer", Role.OPERATOR: "an operator", Role.OWNER: "an owner"}
 
 
 def settings_of(request: Request) -> Settings:
@@ -39,19 +53,76 @@ def settings_of(request: Request) -> Settings:
     return settings
 
 
+async def identify(request: HTTPConnection) -> Caller:
+    """Who calls, by a key or the console's cookie; raises as `Callers.identify`."""
+    callers: Callers = request.app.state.runtime.callers
+    return await callers.identify(request)
+
+
+async def require_viewer(request: Request) -> None:
+    """Let only those pass who may look at what the call is about."""
+    await _require(request, Role.VIEWER)
+
+
 async def require_operator(request: Request) -> None:
-    """Let only who has the operator key pass; raises `Unauthorized`. Compared in constant time."""
-    settings = settings_of(request)
-    if not settings.operator_key:
-        raise Unauthorized(
-            "operator_key", "The operator API is off. Start the gateway with ONSALE_OPERATOR_KEY to use it."
-        )
-    if not has_operator_key(settings, request.headers.get("authorization", "")):
-        raise Unauthorized("operator_key", "Send the operator key as: Authorization: Bearer <key>.")
+    """Let only those pass who may change a sale and the fleet, and this one."""
+    await _require(request, Role.OPERATOR)
 
 
-require_viewer = require_owner = require_operator
-"""Who may look, and who may change keys, people's data and the fleet."""
+async def require_owner(request: Request) -> None:
+    """Let only those pass who may change keys and webhooks, call an event off, and have people's data."""
+    await _require(request, Role.OWNER)
+
+
+OPERATOR: list[Any] = [Depends(require_operator)]
+OWNER: list[Any] = [Depends(require_owner)]
+"""Of one route, beside what its router asks for."""
+
+
+def caller_of(request: HTTPConnection) -> Caller:
+    """Who acts, once one of `require_…` let them pass."""
+    caller = request.scope.get(CALLER)
+    assert isinstance(caller, Caller), "a call of operators' asks for a role first"
+    return caller
+
+
+def of_its_events(endpoint: Called) -> Called:
+    """Marks a call that names no event and tells a key that is limited to some only of those.
+
+    What is not marked and names no event is refused to such a key.
+    """
+    endpoint.of_its_events = True  # type: ignore[attr-defined]  # read where the role is asked for
+    return endpoint
+
+
+def must_see(caller: Caller, event: str) -> None:
+    """Raises `NotFound` (unknown_event) for what the key is not for, as for an event that is not there: that
+    there is a sale may be a secret."""
+    if not caller.may_see(event):
+        raise NotFound("unknown_event", f"There is no event {event!r}. List them to see which there are.")
+
+
+async def _require(request: Request, role: Role) -> None:
+    caller = await identify(request)
+    if not caller.role.includes(role):
+        story = f"This is for {_WHO[role]}; {caller.name!r} is {_ONE[caller.role]}."
+        raise Forbidden("role_required", f"{story} Ask an owner for another key.")
+    if caller.events is None:
+        return
+    event = request.path_params.get("event")
+    if event is not None:
+        must_see(caller, event)
+    elif not getattr(request.scope["endpoint"], "of_its_events", False):
+        story = f"The key {caller.name!r} is limited to {len(caller.events)} events, and this is about more."
+        raise Forbidden("key_limited", f"{story} Ask who has a key for all.")
+
+
+def said_by(request: HTTPConnection, who: str = "", why: str = "", does: str = "") -> Said:
+    """Who acts and why, for the audit: the caller, and behind it who they say they are.
+
+    `does` is what is written for those who say no reason; without it they must. Raises `BadRequest`.
+    """
+    return audit.by(caller_of(request).name, who, why, does)
 
 
 async def read_body(request: Request, kind: type[T], bytes_max: int = BODY_BYTES_MAX) -> T:

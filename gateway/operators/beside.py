@@ -19,7 +19,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from gateway.operators.access import in_database, require_operator
+from gateway.operators.access import in_database, require_viewer
 from gateway.operators.beside_rooms import tell_rooms
 from store import beside
 from store.beside import READERS, Beside, Waiting
@@ -34,7 +34,7 @@ ASIDE: Final = ("waiting", "dead")
 SUBSCRIBERS: Final = ("active", "disabled")
 NOT_AT_REST: Final = ("created", "failed", "canceled", "late")
 
-router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
 
 _CHORES: Final[tuple[tuple[str, str, Callable[[ChoreRun], float]], ...]] = (
     ("onsale_chore_started_seconds", "When it last began.", lambda one: (one.started_at or 0) / 1_000),

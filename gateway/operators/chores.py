@@ -7,11 +7,11 @@ from __future__ import annotations
 import msgspec
 from fastapi import APIRouter, Depends, Request, Response
 
-from gateway.operators.access import answer, in_database, require_operator
+from gateway.operators.access import answer, in_database, require_viewer
 from store.chores import runs
 from store.payments import stuck
 
-router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
 
 
 @router.get("/chores")

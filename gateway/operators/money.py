@@ -15,11 +15,14 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 from msgspec import Struct
 
 from gateway.operators.access import (
+    OWNER,
     answer,
     body_described,
+    caller_of,
     in_database,
+    must_see,
     read_body,
-    require_operator,
+    require_viewer,
     settings_of,
     wake_allocator,
 )
@@ -45,7 +48,7 @@ class Move(Struct, frozen=True, forbid_unknown_fields=True):
     why: Why
 
 
-router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
 
 
 @router.get("/events/{event}/figures")
@@ -87,7 +90,7 @@ async def download_settlement(request: Request, event: str) -> Response:
     return Response(written, headers=headers, media_type="text/csv")
 
 
-@router.post("/events/{event}/cancel", openapi_extra=body_described(Reason))
+@router.post("/events/{event}/cancel", openapi_extra=body_described(Reason), dependencies=OWNER)
 async def cancel(request: Request, event: str) -> Response:
     """Close an event for good and take every order back. 409 `event_moved`."""
     reason = await read_body(request, Reason)
@@ -95,11 +98,12 @@ async def cancel(request: Request, event: str) -> Response:
     return await _begin(request, event, lambda conn: begin.cancel(conn, event, said))
 
 
-@router.post("/events/{event}/move", openapi_extra=body_described(Move))
+@router.post("/events/{event}/move", openapi_extra=body_described(Move), dependencies=OWNER)
 async def move(request: Request, event: str) -> Response:
     """Close an event for good and rebook every order. 409 `event_begun`, `event_called_off`,
     `currency_differs`, `move_running`."""
     wanted = await read_body(request, Move)
+    must_see(caller_of(request), wanted.to)
     said = audit.said(wanted.who, wanted.why)
     begun = await _begin(request, event, lambda conn: begin.move(conn, event, wanted.to, said))
     await wake_allocator(request, wanted.to)

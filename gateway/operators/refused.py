@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AwareDatetime
 
-from gateway.operators.access import answer, in_database, require_operator
+from gateway.operators.access import answer, in_database, require_viewer
 from gateway.operators.seats import Conn
 from gateway.routing import Slug
 from store.room import refused
 
-router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
 
 
 @router.get("/events/{event}/room/refused")

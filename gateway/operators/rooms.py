@@ -18,11 +18,12 @@ from fastapi import APIRouter, Depends, Request, Response
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway.operators.access import (
+    OPERATOR,
     answer,
     body_described,
     in_database,
     read_body,
-    require_operator,
+    require_viewer,
     settings_of,
     threads_of,
 )
@@ -148,10 +149,12 @@ class CodesRevoked(Struct, frozen=True):
     revoked: list[codes.RevokedCodes]
 
 
-router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
 
 
-@router.post("/events/{event}/room", status_code=201, openapi_extra=body_described(NewRoom))
+@router.post(
+    "/events/{event}/room", status_code=201, openapi_extra=body_described(NewRoom), dependencies=OPERATOR
+)
 async def make_room(request: Request, event: str) -> Response:
     """Give a draft a waiting room: 201 with the SHA-256 of its draw's seed. 409 `event_not_draft`,
     `room_exists`."""
@@ -171,7 +174,7 @@ async def show_room(request: Request, event: str) -> Response:
     return answer(await in_database(request, lambda conn: standing.read(conn, event)))
 
 
-@router.patch("/events/{event}/room", openapi_extra=body_described(RoomChange))
+@router.patch("/events/{event}/room", openapi_extra=body_described(RoomChange), dependencies=OPERATOR)
 async def change_room(request: Request, event: str) -> Response:
     """Change some of its terms. 409 `room_settled` for what buyers joined for, `room_changed`."""
     wanted = await read_body(request, RoomChange)
@@ -183,25 +186,25 @@ async def change_room(request: Request, event: str) -> Response:
     return answer(await _change(request, event, change))
 
 
-@router.post("/events/{event}/room/pause", openapi_extra=body_described(Reason))
+@router.post("/events/{event}/room/pause", openapi_extra=body_described(Reason), dependencies=OPERATOR)
 async def pause_admission(request: Request, event: str) -> Response:
     """Admit nobody for now; who is inside goes on. 409 `admission_state`."""
     return await _admit(request, event, Admission.PAUSED)
 
 
-@router.post("/events/{event}/room/resume", openapi_extra=body_described(Reason))
+@router.post("/events/{event}/room/resume", openapi_extra=body_described(Reason), dependencies=OPERATOR)
 async def resume_admission(request: Request, event: str) -> Response:
     """Admit again, after a pause or a stop. 409 `admission_state`."""
     return await _admit(request, event, Admission.RUNNING)
 
 
-@router.post("/events/{event}/room/stop", openapi_extra=body_described(Reason))
+@router.post("/events/{event}/room/stop", openapi_extra=body_described(Reason), dependencies=OPERATOR)
 async def stop_admission(request: Request, event: str) -> Response:
     """Admit nobody any more; who is inside goes on. 409 `admission_state`."""
     return await _admit(request, event, Admission.STOPPED)
 
 
-@router.put("/events/{event}/room/message", openapi_extra=body_described(RoomMessage))
+@router.put("/events/{event}/room/message", openapi_extra=body_described(RoomMessage), dependencies=OPERATOR)
 async def say(request: Request, event: str) -> Response:
     """Tell all who wait something, or nothing any more. 409 `room_changed`."""
     wanted = await read_body(request, RoomMessage)
@@ -213,7 +216,7 @@ async def say(request: Request, event: str) -> Response:
     return answer(await _change(request, event, tell))
 
 
-@router.put("/events/{event}/room/look", openapi_extra=body_described(NewLook))
+@router.put("/events/{event}/room/look", openapi_extra=body_described(NewLook), dependencies=OPERATOR)
 async def dress(request: Request, event: str) -> Response:
     """Another name, colour, language and texts, all of them. 400 `invalid_look`, 409 `room_changed`."""
     wanted = await read_body(request, NewLook)
@@ -225,7 +228,12 @@ async def dress(request: Request, event: str) -> Response:
     return answer(await _change(request, event, change))
 
 
-@router.post("/events/{event}/room/codes", status_code=201, openapi_extra=body_described(NewCodes))
+@router.post(
+    "/events/{event}/room/codes",
+    status_code=201,
+    openapi_extra=body_described(NewCodes),
+    dependencies=OPERATOR,
+)
 async def issue_codes(request: Request, event: str) -> Response:
     """New codes for the priority lane: told this once, only their hashes are kept. Takes no Idempotency-Key:
     its answers are kept."""
@@ -236,7 +244,9 @@ async def issue_codes(request: Request, event: str) -> Response:
     return answer(RoomCodes(new.label.strip(), new.uses, made), 201)
 
 
-@router.post("/events/{event}/room/codes/revoke", openapi_extra=body_described(TheseCodes))
+@router.post(
+    "/events/{event}/room/codes/revoke", openapi_extra=body_described(TheseCodes), dependencies=OPERATOR
+)
 async def revoke_codes(request: Request, event: str) -> Response:
     """They let nobody in from now on; who is in the line by them keeps their place and lane. 400
     `invalid_codes`, `code_not_valid`; 404 `unknown_label`, `unknown_code`: none was revoked; 409

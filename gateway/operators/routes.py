@@ -1,4 +1,4 @@
-"""The operators' HTTP: `/v1/operator/events`, each call guarded by the operator key.
+"""The operators' HTTP: `/v1/operator/events`, each call asking for a role.
 
 Answers are JSON of `store.events.Event` or `store.overview.Overview`; errors are problem+json with the
 codes of `store.errors`. A change wakes the event's allocator, best effort.
@@ -16,11 +16,14 @@ from fastapi import APIRouter, Depends, Request, Response
 from msgspec import Meta
 
 from gateway.operators.access import (
+    OPERATOR,
     answer,
     body_described,
+    caller_of,
     in_database,
+    of_its_events,
     read_body,
-    require_operator,
+    require_viewer,
     settings_of,
     threads_of,
     wake_allocator,
@@ -50,16 +53,19 @@ class NewEvent(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     open: bool = False
 
 
-router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
 
 
 @router.get("/events")
+@of_its_events
 async def list_events(request: Request) -> Response:
-    """Every event, newest first."""
-    return answer({"events": await in_database(request, events.list_events)})
+    """Every event, newest first; of a key that is limited to events, those."""
+    caller = caller_of(request)
+    found = await in_database(request, events.list_events)
+    return answer({"events": [event for event in found if caller.may_see(event.slug)]})
 
 
-@router.post("/events", status_code=201, openapi_extra=body_described(NewEvent))
+@router.post("/events", status_code=201, openapi_extra=body_described(NewEvent), dependencies=OPERATOR)
 async def create_event(request: Request) -> Response:
     """Put a venue's plan on sale: 201 with the event, a draft unless `open` is true."""
     new = await read_body(request, NewEvent)
@@ -83,37 +89,37 @@ async def show_waiting_list(request: Request, event: str) -> Response:
     return answer(await in_database(request, lambda conn: read_waiting(conn, event)))
 
 
-@router.post("/events/{event}/lobby")
+@router.post("/events/{event}/lobby", dependencies=OPERATOR)
 async def begin_lobby(request: Request, event: str) -> Response:
     """Let buyers join its waiting room, before it opens."""
     return await _change(request, event, EventState.LOBBY)
 
 
-@router.post("/events/{event}/open")
+@router.post("/events/{event}/open", dependencies=OPERATOR)
 async def open_event(request: Request, event: str) -> Response:
     """Start selling."""
     return await _change(request, event, EventState.OPEN)
 
 
-@router.post("/events/{event}/pause")
+@router.post("/events/{event}/pause", dependencies=OPERATOR)
 async def pause_event(request: Request, event: str) -> Response:
     """Stop deciding: requests keep their order, running holds get the lost time back."""
     return await _change(request, event, EventState.PAUSED)
 
 
-@router.post("/events/{event}/resume")
+@router.post("/events/{event}/resume", dependencies=OPERATOR)
 async def resume_event(request: Request, event: str) -> Response:
     """Go on after a pause."""
     return await _change(request, event, EventState.OPEN, leaving=(EventState.PAUSED,))
 
 
-@router.post("/events/{event}/close")
+@router.post("/events/{event}/close", dependencies=OPERATOR)
 async def close_event(request: Request, event: str) -> Response:
     """Stop selling for good; running holds can still be paid."""
     return await _change(request, event, EventState.CLOSED)
 
 
-@router.patch("/events/{event}/policy", openapi_extra=body_described(PolicyChange))
+@router.patch("/events/{event}/policy", openapi_extra=body_described(PolicyChange), dependencies=OPERATOR)
 async def set_policy(request: Request, event: str) -> Response:
     """Change how long holds and offers last, whether holds may be extended, seats a buyer, the fast gate."""
     change = terms_in(await read_body(request, PolicyChange))

@@ -13,11 +13,12 @@ from fastapi import APIRouter, Depends, Request, Response
 from msgspec import Meta, Struct
 
 from gateway.operators.access import (
+    OPERATOR,
     answer,
     body_described,
     in_database,
     read_body,
-    require_operator,
+    require_viewer,
     tell_buyer,
     wake_allocator,
 )
@@ -82,10 +83,10 @@ class Prices(PriceTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     why: Why
 
 
-router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
 
 
-@router.post("/events/{event}/sales", openapi_extra=body_described(Sale))
+@router.post("/events/{event}/sales", openapi_extra=body_described(Sale), dependencies=OPERATOR)
 async def sell(request: Request, event: str) -> Response:
     """Sell or give seats and places by hand. 409 `seats_not_free`, `places_not_free` says who has what."""
     wanted = await read_body(request, Sale, SEATS_BYTES_MAX)
@@ -101,7 +102,9 @@ async def sell(request: Request, event: str) -> Response:
     return answer(order)
 
 
-@router.post("/events/{event}/orders/{hold}/return", openapi_extra=body_described(Return))
+@router.post(
+    "/events/{event}/orders/{hold}/return", openapi_extra=body_described(Return), dependencies=OPERATOR
+)
 async def take_back(request: Request, event: str, hold: str) -> Response:
     """Take an order back, whole or in part. 409 `not_an_order`, `not_in_order`, `order_changed`."""
     wanted = await read_body(request, Return, SEATS_BYTES_MAX)
@@ -129,7 +132,7 @@ async def take_back(request: Request, event: str, hold: str) -> Response:
     return answer(order)
 
 
-@router.post("/events/{event}/categories", openapi_extra=body_described(Categories))
+@router.post("/events/{event}/categories", openapi_extra=body_described(Categories), dependencies=OPERATOR)
 async def recategorise(request: Request, event: str) -> Response:
     """Give seats and areas another category, before the sale or while it runs.
 
@@ -149,7 +152,7 @@ async def show_prices(request: Request, event: str) -> Response:
     return answer(await in_database(request, lambda conn: event_prices.read(conn, get_event(conn, event).id)))
 
 
-@router.put("/events/{event}/prices", openapi_extra=body_described(Prices))
+@router.put("/events/{event}/prices", openapi_extra=body_described(Prices), dependencies=OPERATOR)
 async def set_prices(request: Request, event: str) -> Response:
     """Settle fees and tax before the sale begins; 409 `prices_fixed` afterwards."""
     wanted = await read_body(request, Prices)

@@ -16,12 +16,13 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from msgspec import Meta, Struct
 
 from gateway.operators.access import (
+    OPERATOR,
     answer,
     body_described,
     done_once,
     in_database,
     read_body,
-    require_operator,
+    require_viewer,
     tell_buyer,
     wake_allocator,
 )
@@ -60,22 +61,24 @@ class SeatsChange(Struct, frozen=True, forbid_unknown_fields=True):
     areas: dict[str, Places] = {}
 
 
-router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
 
 
-@router.post("/events/{event}/blocks", openapi_extra=body_described(SeatsChange))
+@router.post("/events/{event}/blocks", openapi_extra=body_described(SeatsChange), dependencies=OPERATOR)
 async def block(request: Request, event: str) -> Response:
     """Take free seats and places off sale. 409 `seats_not_free`, `places_not_free` names what is not."""
     return await _turn(request, event, blocks.block)
 
 
-@router.post("/events/{event}/unblock", openapi_extra=body_described(SeatsChange))
+@router.post("/events/{event}/unblock", openapi_extra=body_described(SeatsChange), dependencies=OPERATOR)
 async def unblock(request: Request, event: str) -> Response:
     """Put blocked seats and places on sale again. 409 `seats_not_blocked`, `places_not_blocked`."""
     return await _turn(request, event, blocks.unblock)
 
 
-@router.post("/events/{event}/holds/{hold}/release", openapi_extra=body_described(Reason))
+@router.post(
+    "/events/{event}/holds/{hold}/release", openapi_extra=body_described(Reason), dependencies=OPERATOR
+)
 async def release_hold(request: Request, event: str, hold: str) -> Response:
     """Take a hold from its buyer; the same answer however often it is asked. 409 `hold_paid` for an
     order, `hold_refunded` for one that was taken back."""

@@ -12,11 +12,12 @@ from fastapi import APIRouter, Depends, Request, Response
 from msgspec import Meta, Struct
 
 from gateway.operators.access import (
+    OPERATOR,
     answer,
     body_described,
     in_database,
     read_body,
-    require_operator,
+    require_viewer,
     wake_allocator,
 )
 from gateway.operators.routes import Name, Slug
@@ -45,7 +46,7 @@ class NewDate(Struct, frozen=True, forbid_unknown_fields=True):
     why: Why
 
 
-router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_operator)])
+router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
 
 
 @router.get("/tours")
@@ -54,7 +55,7 @@ async def list_tours(request: Request) -> Response:
     return answer({"tours": await in_database(request, tours.list_tours)})
 
 
-@router.post("/tours", status_code=201, openapi_extra=body_described(NewTour))
+@router.post("/tours", status_code=201, openapi_extra=body_described(NewTour), dependencies=OPERATOR)
 async def create_tour(request: Request) -> Response:
     """Make a tour without dates: 201 with it. 409 `tour_exists`."""
     new = await read_body(request, NewTour)
@@ -77,7 +78,7 @@ async def show_tour(request: Request, tour: str) -> Response:
     return answer(await in_database(request, show))
 
 
-@router.post("/tours/{tour}/events", openapi_extra=body_described(NewDate))
+@router.post("/tours/{tour}/events", openapi_extra=body_described(NewDate), dependencies=OPERATOR)
 async def add_event(request: Request, tour: str) -> Response:
     """Make a draft a date of the tour; the same however often. 409 `event_not_draft`, `event_of_tour`."""
     new = await read_body(request, NewDate)

@@ -16,6 +16,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from msgspec import Meta, Struct
 
 from gateway.operators.access import (
+    OWNER,
     answer,
     body_described,
     done_once,
@@ -83,7 +84,7 @@ async def list_subscribers(request: Request) -> Response:
     return answer({"webhooks": await in_database(request, show.list_all)})
 
 
-@router.post("", status_code=201, openapi_extra=body_described(NewSubscriber))
+@router.post("", status_code=201, openapi_extra=body_described(NewSubscriber), dependencies=OWNER)
 async def add_subscriber(request: Request) -> Response:
     """Subscribe a URL: 201 with its secret. 400 `invalid_url`, `unknown_kind`; 409 `too_many_subscribers`."""
     new = await read_body(request, NewSubscriber)
@@ -112,7 +113,7 @@ async def show_subscriber(
     return answer(await in_database(request, lambda conn: show.show(conn, number, limit)))
 
 
-@router.post("/{subscriber}/rotate", openapi_extra=body_described(Rotation))
+@router.post("/{subscriber}/rotate", openapi_extra=body_described(Rotation), dependencies=OWNER)
 async def rotate_secret(request: Request, subscriber: str) -> Response:
     """A new secret, in the answer. 400 `invalid_overlap`."""
     number, wanted = _number(subscriber), await read_body(request, Rotation)
@@ -162,7 +163,7 @@ async def send_test(request: Request, subscriber: str) -> Response:
     return reply(await in_database(request, test))
 
 
-@router.post("/{subscriber}/remove", openapi_extra=body_described(Reason))
+@router.post("/{subscriber}/remove", openapi_extra=body_described(Reason), dependencies=OWNER)
 async def remove(request: Request, subscriber: str) -> Response:
     """Forget it, with its log and dead letters. 404 `unknown_subscriber` when it is gone already."""
     number, reason = _number(subscriber), await read_body(request, Reason)

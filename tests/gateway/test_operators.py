@@ -12,6 +12,7 @@ import pytest
 import redis
 from fastapi import FastAPI, Response
 
+from gateway.callers import Callers
 from gateway.operators import access, router
 from gateway.problems import PROBLEM_TYPE, body_of, status_of
 from gateway.settings import Settings
@@ -39,7 +40,7 @@ class Answer:
 def app_for(urls: EngineUrls, key: str = KEY) -> FastAPI:
     app = FastAPI()
     settings = Settings(engines=urls, token_secret="t" * 32, operator_key=key)
-    app.state.runtime = SimpleNamespace(settings=settings)
+    app.state.runtime = SimpleNamespace(settings=settings, callers=Callers(settings, None))
     app.include_router(router)
 
     @app.exception_handler(OnsaleError)
