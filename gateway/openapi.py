@@ -201,10 +201,6 @@ class RemovedWebhook(Struct):
     state: Literal["removed"]
 
 
-class AuditRows(Struct):
-    audit: list[Audit]
-
-
 class EventOverview(Overview, frozen=True):
     """How a sale stands; `undecided` is null when the stream does not answer."""
 
@@ -245,7 +241,7 @@ _REFUSAL_HEADERS = {401: _CHALLENGE, 429: _RETRY_AFTER, 503: _RETRY_AFTER}
 
 
 def _event_call() -> Call:
-    return Call({200: ("The event as it is now.", Event)}, (404, 409, 503), "operator")
+    return Call({200: ("The event as it is now.", Event)}, (400, 404, 409, 413, 503), "operator")
 
 
 _PAYMENT = Call({200: ("The payment as it is now.", ShownPayment)}, (400, 401, 404, 409, 413, 503), "buyer")
@@ -331,9 +327,6 @@ CALLS: dict[tuple[str, str], Call] = {
     ),
     ("post", "/v1/operator/events/{event}/holds/{hold}/release"): Call(
         {200: ("The hold's state now.", ChangedHold)}, (400, 404, 409, 413, 503), "operator"
-    ),
-    ("get", "/v1/operator/events/{event}/audit"): Call(
-        {200: ("Newest first.", AuditRows)}, (400, 404, 503), "operator"
     ),
     ("post", "/v1/operator/events/{event}/sales"): Call(
         {200: ("The order.", Order)}, (400, 404, 409, 413, 503), "operator"

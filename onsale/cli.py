@@ -122,6 +122,8 @@ _mount("room", "An event's waiting room: make it, see it, pace it.", "onsale.com
 _mount("draw", "The waiting room's draw: anybody checks it.", "onsale.commands.draw", "app")
 _mount("chores", "What is done beside the sale: list, run one now.", "onsale.commands.chores", "app")
 _mount("tour", "Create a tour, add an event to it.", "onsale.commands.tour", "app")
+_mount("key", "Operators' keys: create, list, rotate, revoke.", "onsale.commands.key", "app")
+_mount("audit", "Who did what by hand, when and why.", "onsale.commands.audit", "audit")
 _mount("webhook", "Say who is told what becomes true, and how it went.", "onsale.commands.webhook", "app")
 _mount(
     "ticket",

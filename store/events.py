@@ -1,9 +1,10 @@
 """Events as operators change them: made, opened, paused, resumed, closed, and their policy.
 
 Each function is one short transaction on the connection it is given (a savepoint where the caller
-has one open). What decisions depend on reaches the allocator as a `policy` fact in the same
-transaction, so the ledger can say under which policy each decision was made. Lock order, as for all
-writers: event row, cursor row, holds by id, seats.
+has one open). `said` is who acts by hand and why, for the row in `audit` that is written with the change;
+None where nobody does: a demo, a benchmark. What decisions depend on reaches the allocator as a `policy` fact
+in the same transaction, so the ledger can say under which policy each decision was made. Lock order, as for
+all writers: event row, cursor row, holds by id, seats.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import psycopg
 from psycopg.rows import kwargs_row, tuple_row
 from psycopg.types.json import Jsonb
 
+from store import audit
+from store.audit import Said
 from store.errors import Conflicted, NotFound, Unavailable
 from store.lost_time import INSERT_FACT, LOCK_CURSOR, give_pause_back
 from store.plan import Plan
@@ -131,6 +134,7 @@ def create_event(
     plan: Plan,
     *,
     opens_at: datetime | None = None,
+    said: Said | None = None,
     **terms: Any,
 ) -> int:
     """Make a draft event with a row for every seat and area of `plan`, and return its id.
@@ -162,6 +166,9 @@ def create_event(
             conn.execute("INSERT INTO event_cursor (event_id) VALUES (%s)", (event,))
             conn.execute("INSERT INTO lease (event_id) VALUES (%s)", (event,))
             _tell_allocator(conn, event)
+            if said is not None:
+                what = {"change": "create event", "event": slug, "opens_at": opens_at, "terms": terms}
+                audit.write(conn, event, said, what)
     except psycopg.errors.UniqueViolation as error:
         raise Conflicted(
             "event_exists", f"There is an event {slug!r} already. Choose another name."
@@ -184,15 +191,24 @@ def find_venue(conn: Conn, slug: str) -> tuple[int, Plan]:
 
 
 def set_state(
-    conn: Conn, slug: str, to: EventState, *, leaving: tuple[EventState, ...] | None = None
+    conn: Conn,
+    slug: str,
+    to: EventState,
+    *,
+    leaving: tuple[EventState, ...] | None = None,
+    seen: EventState | None = None,
+    said: Said | None = None,
 ) -> Event:
     """Open, pause, resume (open again) or close an event; with `leaving`, only out of one of these states.
 
-    Leaving a pause gives every hold that ran when it began the lost time back. Raises `NotFound`,
-    `Conflicted` (event_state) for a change the state does not allow, `Unavailable` when locked too long.
+    `seen` is the state in which whoever changes it believes it to be. Leaving a pause gives every hold that
+    ran when it began the lost time back. Raises `NotFound`, `Conflicted` (event_changed) where somebody else
+    was quicker, (event_state) for a change the state does not allow, `Unavailable` when locked too long.
     """
     with changing(conn):
         event = _locked(conn, slug)
+        if seen is not None and seen is not event.state:
+            raise Conflicted("event_changed", _changed_meanwhile(conn, event, seen))
         if to not in TRANSITIONS[event.state] or (leaving is not None and event.state not in leaving):
             raise Conflicted("event_state", _not_allowed(event, to, leaving))
         extended_us = give_pause_back(conn, event.id) if event.state is EventState.PAUSED else 0
@@ -200,6 +216,8 @@ def set_state(
         if to is EventState.OPEN:
             end_lobby(conn, event.id)
         _tell_allocator(conn, event.id, holds_extended_us=extended_us)
+        if said is not None:
+            audit.write(conn, event.id, said, {"change": "state", "from": event.state, "to": to})
         return get_event(conn, slug)
 
 
@@ -238,7 +256,7 @@ def open_when_due(conn: Conn, event_id: int) -> int | None:
         return 0
 
 
-def set_policy(conn: Conn, slug: str, **change: Any) -> Event:
+def set_policy(conn: Conn, slug: str, said: Said | None = None, **change: Any) -> Event:
     """Change some of `store.terms.Terms`, for requests decided from now on; running holds keep their time.
 
     What is None stays. Which categories have a limit is settled when the sale begins: from then on how much
@@ -255,6 +273,8 @@ def set_policy(conn: Conn, slug: str, **change: Any) -> Event:
         # no decision depends on the others; gateways and holders' writes read the event
         if not change.keys().isdisjoint(DECIDED_BY):
             _tell_allocator(conn, event.id)
+        if said is not None and change:
+            audit.write(conn, event.id, said, {"change": "policy", "terms": change})
         return get_event(conn, slug)
 
 
@@ -361,6 +381,13 @@ def _one(conn: Conn, statement: str, values: tuple[object, ...] | dict[str, Any]
     row = conn.cursor(row_factory=tuple_row).execute(statement, values).fetchone()
     assert row is not None, "the statement returns exactly one row"
     return row[0]
+
+
+def _changed_meanwhile(conn: Conn, event: Event, seen: EventState) -> str:
+    story = f"Event {event.slug!r} is {event.state} now, not {seen}: it was changed meanwhile"
+    last = next((row for row in audit.read(conn, event.id, limit=10) if row.what["change"] == "state"), None)
+    by = f" by {last.who}" if last is not None and last.what.get("to") == event.state else ""
+    return f"{story}{by}. Look at it again, then decide."
 
 
 def _not_allowed(event: Event, to: EventState, leaving: tuple[EventState, ...] | None) -> str:

@@ -54,8 +54,8 @@ _LIST = f"SELECT {_COLUMNS} FROM tour ORDER BY id DESC LIMIT {TOURS_MAX}"
 _DATES = f"SELECT slug, name, state FROM event WHERE tour_id = %s ORDER BY id LIMIT {DATES_MAX}"
 
 
-def create_tour(conn: Conn, slug: str, name: str, seats_per_buyer_max: int) -> Tour:
-    """Make a tour without dates.
+def create_tour(conn: Conn, slug: str, name: str, seats_per_buyer_max: int, said: Said | None = None) -> Tour:
+    """Make a tour without dates; `said` is as with events (`store.events`).
 
     Raises `BadRequest` (invalid_event) for a value out of bounds, `Conflicted` (tour_exists) for a slug that
     is taken.
@@ -68,9 +68,12 @@ def create_tour(conn: Conn, slug: str, name: str, seats_per_buyer_max: int) -> T
     try:
         with conn.transaction(), conn.cursor(row_factory=class_row(Tour)) as cursor:
             made = cursor.execute(_INSERT, (slug, name.strip(), seats_per_buyer_max)).fetchone()
+            assert made is not None, "the statement returns the row it inserts"
+            if said is not None:
+                what = {"change": "create tour", "tour": slug, "seats_per_buyer_max": seats_per_buyer_max}
+                audit.write(conn, None, said, what)
     except psycopg.errors.UniqueViolation as error:
         raise Conflicted("tour_exists", f"There is a tour {slug!r} already. Choose another name.") from error
-    assert made is not None, "the statement returns the row it inserts"
     return made
 
 

@@ -1,12 +1,14 @@
 """Operators: make events and tours, open, pause, resume and close events, change their seats and waiting
-rooms, see how they stand, say who is told; see how chores do.
+rooms, see how they stand, say who is told; see how chores do; who they are, and who did what.
 """
 
 from fastapi import APIRouter
 
 from gateway.operators import (
+    audits,
     beside,
     chores,
+    keys,
     money,
     refused,
     rooms,
@@ -20,6 +22,8 @@ from gateway.operators import (
 
 router = APIRouter()
 router.include_router(session.router)
+router.include_router(keys.router)
+router.include_router(audits.router)
 router.include_router(routes.router)
 router.include_router(seats.router)
 router.include_router(sales.router)

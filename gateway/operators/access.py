@@ -127,21 +127,34 @@ def said_by(request: HTTPConnection, who: str = "", why: str = "", does: str = "
 
 async def read_body(request: Request, kind: type[T], bytes_max: int = BODY_BYTES_MAX) -> T:
     """The JSON body as a `kind`; raises `TooLarge`, and `BadRequest` naming the field that is wrong."""
+    return _decoded(await _body(request, bytes_max), kind)
+
+
+async def read_any_body(request: Request, kind: type[T], bytes_max: int = BODY_BYTES_MAX) -> T:
+    """The same where there may be none: then all is as `kind` has it by itself."""
+    return _decoded(await _body(request, bytes_max) or b"{}", kind)
+
+
+async def _body(request: Request, bytes_max: int) -> bytes:
     raw = bytearray()
     async for chunk in request.stream():
         raw += chunk
         if len(raw) > bytes_max:
             raise TooLarge("too_large", f"The body may have at most {bytes_max} bytes.")
+    return bytes(raw)
+
+
+def _decoded(raw: bytes, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(bytes(raw), type=kind)
+        return msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest("invalid_body", f"The body cannot be read: {error}.") from None
 
 
-def body_described(kind: type[Struct]) -> dict[str, Any]:
+def body_described(kind: type[Struct], *, required: bool = True) -> dict[str, Any]:
     """For the API pages: the body is read below FastAPI, so that it has a bound."""
     schema = msgspec.json.schema(kind, ref_template="#/components/schemas/{name}")["$defs"][kind.__name__]
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
 
 
 def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -23,12 +23,13 @@ from gateway.operators.access import (
     must_see,
     read_body,
     require_viewer,
+    said_by,
     settings_of,
     wake_allocator,
 )
 from gateway.operators.routes import Slug
-from gateway.operators.seats import Conn, Reason, Who, Why
-from store import audit
+from gateway.operators.said import Reason, Who, Why
+from gateway.operators.seats import Conn
 from store.blocks import Released
 from store.calling_off import begin, state
 from store.calling_off.state import CalledOff
@@ -40,11 +41,11 @@ from store.sales import Order
 from store.stream.wake import tell_holder
 
 
-class Move(Struct, frozen=True, forbid_unknown_fields=True):
+class Move(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where an event's orders go: an event that has not begun to sell."""
 
     to: Slug
-    who: Who
+    who: Who = ""
     why: Why
 
 
@@ -94,7 +95,7 @@ async def download_settlement(request: Request, event: str) -> Response:
 async def cancel(request: Request, event: str) -> Response:
     """Close an event for good and take every order back. 409 `event_moved`."""
     reason = await read_body(request, Reason)
-    said = audit.said(reason.who, reason.why)
+    said = said_by(request, reason.who, reason.why)
     return await _begin(request, event, lambda conn: begin.cancel(conn, event, said))
 
 
@@ -104,7 +105,7 @@ async def move(request: Request, event: str) -> Response:
     `currency_differs`, `move_running`."""
     wanted = await read_body(request, Move)
     must_see(caller_of(request), wanted.to)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
     begun = await _begin(request, event, lambda conn: begin.move(conn, event, wanted.to, said))
     await wake_allocator(request, wanted.to)
     return begun

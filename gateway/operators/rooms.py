@@ -2,9 +2,9 @@
 stop admission, tell all who wait something, give it a look, hand out presale codes.
 `/v1/operator/events/{event}/room`.
 
-Each change says `who` and `why`. Who says which `edition` they looked at is refused (409 `room_changed`)
-where somebody changed the room since. Gateways are told of a change at once. Errors are problem+json with
-the codes of `store.room.operating`.
+Each change says `why`, and may say `who`. Who says which `edition` they looked at is refused (409
+`room_changed`) where somebody changed the room since. Gateways are told of a change at once. Errors are
+problem+json with the codes of `store.room.operating`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from gateway.operators.access import (
     in_database,
     read_body,
     require_viewer,
+    said_by,
     settings_of,
     threads_of,
 )
-from gateway.operators.seats import Conn, Reason, Who, Why
+from gateway.operators.said import Reason, Who, Why
+from gateway.operators.seats import Conn
 from gateway.problems import Busy
-from store import audit
 from store.audit import Said
 from store.events import get_event
 from store.room import codes, operating, standing
@@ -86,14 +87,14 @@ class _Terms(Struct, frozen=True, kw_only=True):
 class NewRoom(_Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A waiting room for a draft."""
 
-    who: Who
+    who: Who = ""
     why: Why
 
 
 class RoomChange(_Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Other terms from now on; `edition`: only if nobody changed the room since."""
 
-    who: Who
+    who: Who = ""
     why: Why
     edition: int | None = None
 
@@ -101,7 +102,7 @@ class RoomChange(_Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class RoomMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What all who wait read; null: nothing any more."""
 
-    who: Who
+    who: Who = ""
     why: Why
     text: _Text | None
     edition: int | None = None
@@ -110,7 +111,7 @@ class RoomMessage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class NewLook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the room looks and speaks from now on; what `look` leaves out is as onsale has it."""
 
-    who: Who
+    who: Who = ""
     why: Why
     look: Look
     edition: int | None = None
@@ -119,7 +120,7 @@ class NewLook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class NewCodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """So many codes, each for so many buyers; `label` says for whom."""
 
-    who: Who
+    who: Who = ""
     why: Why
     label: _Label
     count: _Count = 1
@@ -129,7 +130,7 @@ class NewCodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class TheseCodes(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Either all codes of that `label`, or these."""
 
-    who: Who
+    who: Who = ""
     why: Why
     label: _Label | None = None
     codes: _Codes = ()
@@ -159,7 +160,7 @@ async def make_room(request: Request, event: str) -> Response:
     """Give a draft a waiting room: 201 with the SHA-256 of its draw's seed. 409 `event_not_draft`,
     `room_exists`."""
     new = await read_body(request, NewRoom)
-    said = audit.said(new.who, new.why)
+    said = said_by(request, new.who, new.why)
 
     def make(conn: Conn) -> Room:
         return operating.make(conn, event, RoomTerms(**new.given()), said)
@@ -178,7 +179,7 @@ async def show_room(request: Request, event: str) -> Response:
 async def change_room(request: Request, event: str) -> Response:
     """Change some of its terms. 409 `room_settled` for what buyers joined for, `room_changed`."""
     wanted = await read_body(request, RoomChange)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
 
     def change(conn: Conn) -> Room:
         return operating.change(conn, event, said, wanted.edition, **wanted.given())
@@ -208,7 +209,7 @@ async def stop_admission(request: Request, event: str) -> Response:
 async def say(request: Request, event: str) -> Response:
     """Tell all who wait something, or nothing any more. 409 `room_changed`."""
     wanted = await read_body(request, RoomMessage)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
 
     def tell(conn: Conn) -> Room:
         return operating.say(conn, event, wanted.text, said, wanted.edition)
@@ -220,7 +221,7 @@ async def say(request: Request, event: str) -> Response:
 async def dress(request: Request, event: str) -> Response:
     """Another name, colour, language and texts, all of them. 400 `invalid_look`, 409 `room_changed`."""
     wanted = await read_body(request, NewLook)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
 
     def change(conn: Conn) -> Room:
         return operating.dress(conn, event, wanted.look, said, wanted.edition)
@@ -238,7 +239,7 @@ async def issue_codes(request: Request, event: str) -> Response:
     """New codes for the priority lane: told this once, only their hashes are kept. Takes no Idempotency-Key:
     its answers are kept."""
     new = await read_body(request, NewCodes)
-    said = audit.said(new.who, new.why)
+    said = said_by(request, new.who, new.why)
     wanted = {"label": new.label, "count": new.count, "uses": new.uses}
     made = await in_database(request, partial(_issue, event, said, wanted))
     return answer(RoomCodes(new.label.strip(), new.uses, made), 201)
@@ -252,7 +253,7 @@ async def revoke_codes(request: Request, event: str) -> Response:
     `invalid_codes`, `code_not_valid`; 404 `unknown_label`, `unknown_code`: none was revoked; 409
     `codes_revoked`."""
     wanted = await read_body(request, TheseCodes)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
 
     def revoke(conn: Conn) -> list[codes.RevokedCodes]:
         return operating.revoke_codes(conn, event, said, label=wanted.label, shown=wanted.codes)
@@ -266,7 +267,7 @@ def _issue(event: str, said: Said, wanted: dict[str, Any], conn: Conn) -> tuple[
 
 async def _admit(request: Request, event: str, to: Admission) -> Response:
     reason = await read_body(request, Reason)
-    said = audit.said(reason.who, reason.why)
+    said = said_by(request, reason.who, reason.why)
     return answer(await _change(request, event, lambda conn: operating.admit(conn, event, to, said)))
 
 

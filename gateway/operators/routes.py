@@ -22,13 +22,17 @@ from gateway.operators.access import (
     caller_of,
     in_database,
     of_its_events,
+    read_any_body,
     read_body,
     require_viewer,
+    said_by,
     settings_of,
     threads_of,
     wake_allocator,
 )
+from gateway.operators.said import MayWhy, Note, Who
 from store import events
+from store.audit import Said
 from store.overview import read_overview
 from store.stream.wake import undecided
 from store.terms import PolicyChange, Terms, terms_in
@@ -51,6 +55,30 @@ class NewEvent(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Name = ""
     opens_at: datetime | None = None
     open: bool = False
+    who: Who = ""
+    why: MayWhy = ""
+
+
+NewPolicy: Any = msgspec.defstruct(
+    "NewPolicy",
+    [("who", Who, ""), ("why", MayWhy, "")],
+    bases=(PolicyChange,),
+    namespace={"__doc__": "Other terms, for what is decided from now on; what is left out stays."},
+    module=__name__,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+)
+
+
+class StateChange(Note, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Nothing has to be said. `seen` is the state the event is in as far as you know: where somebody else
+    changed it meanwhile, nothing is done (409 `event_changed`)."""
+
+    seen: EventState | None = None
+
+
+_STATE_CHANGE = body_described(StateChange, required=False)
 
 
 router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
@@ -69,7 +97,8 @@ async def list_events(request: Request) -> Response:
 async def create_event(request: Request) -> Response:
     """Put a venue's plan on sale: 201 with the event, a draft unless `open` is true."""
     new = await read_body(request, NewEvent)
-    event = await in_database(request, partial(_create, new))
+    said = said_by(request, new.who, new.why, "put on sale")
+    event = await in_database(request, partial(_create, new, said))
     await wake_allocator(request, event.slug)
     return answer(event, 201, {"Location": f"/v1/operator/events/{event.slug}"})
 
@@ -89,54 +118,61 @@ async def show_waiting_list(request: Request, event: str) -> Response:
     return answer(await in_database(request, lambda conn: read_waiting(conn, event)))
 
 
-@router.post("/events/{event}/lobby", dependencies=OPERATOR)
+@router.post("/events/{event}/lobby", openapi_extra=_STATE_CHANGE, dependencies=OPERATOR)
 async def begin_lobby(request: Request, event: str) -> Response:
     """Let buyers join its waiting room, before it opens."""
-    return await _change(request, event, EventState.LOBBY)
+    return await _change(request, event, EventState.LOBBY, "began its lobby")
 
 
-@router.post("/events/{event}/open", dependencies=OPERATOR)
+@router.post("/events/{event}/open", openapi_extra=_STATE_CHANGE, dependencies=OPERATOR)
 async def open_event(request: Request, event: str) -> Response:
     """Start selling."""
-    return await _change(request, event, EventState.OPEN)
+    return await _change(request, event, EventState.OPEN, "opened the sale")
 
 
-@router.post("/events/{event}/pause", dependencies=OPERATOR)
+@router.post("/events/{event}/pause", openapi_extra=_STATE_CHANGE, dependencies=OPERATOR)
 async def pause_event(request: Request, event: str) -> Response:
     """Stop deciding: requests keep their order, running holds get the lost time back."""
-    return await _change(request, event, EventState.PAUSED)
+    return await _change(request, event, EventState.PAUSED, "paused the sale")
 
 
-@router.post("/events/{event}/resume", dependencies=OPERATOR)
+@router.post("/events/{event}/resume", openapi_extra=_STATE_CHANGE, dependencies=OPERATOR)
 async def resume_event(request: Request, event: str) -> Response:
     """Go on after a pause."""
-    return await _change(request, event, EventState.OPEN, leaving=(EventState.PAUSED,))
+    return await _change(
+        request, event, EventState.OPEN, "went on after a pause", leaving=(EventState.PAUSED,)
+    )
 
 
-@router.post("/events/{event}/close", dependencies=OPERATOR)
+@router.post("/events/{event}/close", openapi_extra=_STATE_CHANGE, dependencies=OPERATOR)
 async def close_event(request: Request, event: str) -> Response:
     """Stop selling for good; running holds can still be paid."""
-    return await _change(request, event, EventState.CLOSED)
+    return await _change(request, event, EventState.CLOSED, "closed the sale")
 
 
-@router.patch("/events/{event}/policy", openapi_extra=body_described(PolicyChange), dependencies=OPERATOR)
+@router.patch("/events/{event}/policy", openapi_extra=body_described(NewPolicy), dependencies=OPERATOR)
 async def set_policy(request: Request, event: str) -> Response:
     """Change how long holds and offers last, whether holds may be extended, seats a buyer, the fast gate."""
-    change = terms_in(await read_body(request, PolicyChange))
-    changed = await in_database(request, lambda conn: events.set_policy(conn, event, **change))
+    wanted = await read_body(request, NewPolicy)
+    said = said_by(request, wanted.who, wanted.why, "changed its terms")
+    change = terms_in(wanted)
+    changed = await in_database(request, lambda conn: events.set_policy(conn, event, said, **change))
     await wake_allocator(request, event)
     return answer(changed)
 
 
 async def _change(
-    request: Request, event: str, to: EventState, *, leaving: tuple[EventState, ...] | None = None
+    request: Request, event: str, to: EventState, does: str, *, leaving: tuple[EventState, ...] | None = None
 ) -> Response:
-    changed = await in_database(request, lambda conn: events.set_state(conn, event, to, leaving=leaving))
+    wanted = await read_any_body(request, StateChange)
+    said = said_by(request, wanted.who, wanted.why, does)
+    work = partial(events.set_state, slug=event, to=to, leaving=leaving, seen=wanted.seen, said=said)
+    changed = await in_database(request, work)
     await wake_allocator(request, event)
     return answer(changed)
 
 
-def _create(new: NewEvent, conn: Conn) -> events.Event:
+def _create(new: NewEvent, said: Said, conn: Conn) -> events.Event:
     with conn.transaction():
         venue_id, plan = events.find_venue(conn, new.venue)
         events.create_event(
@@ -146,8 +182,9 @@ def _create(new: NewEvent, conn: Conn) -> events.Event:
             venue_id,
             plan,
             opens_at=new.opens_at,
+            said=said,
             **terms_in(new),
         )
         if new.open:
-            events.set_state(conn, new.slug, EventState.OPEN)
+            events.set_state(conn, new.slug, EventState.OPEN, said=said)
     return events.get_event(conn, new.slug)

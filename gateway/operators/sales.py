@@ -1,7 +1,7 @@
 """The operators' HTTP for sales by hand (sell or give seats and places, take orders back) and for prices.
 
-Each says `who` and `why`; see `store.sales` for what is refused and what a repeated call does. A change
-wakes the event's allocator.
+Each says `why`, and may say `who`; see `store.sales` for what is refused and what a repeated call does. A
+change wakes the event's allocator.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from gateway.operators.access import (
     in_database,
     read_body,
     require_viewer,
+    said_by,
     tell_buyer,
     wake_allocator,
 )
-from gateway.operators.seats import HOLD_ID, SEATS_BYTES_MAX, Conn, Named, Places, Who, Why
-from store import audit, blocks, event_prices, sales
+from gateway.operators.said import Who, Why
+from gateway.operators.seats import HOLD_ID, SEATS_BYTES_MAX, Conn, Named, Places
+from store import blocks, event_prices, sales
 from store.errors import NotFound
 from store.events import get_event
 from store.prices import PriceTerms
@@ -37,13 +39,13 @@ _Reference = Annotated[str, Meta(extra_json_schema={"maxLength": sales.REFERENCE
 _Quantity = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 
 
-class Sale(Struct, frozen=True, forbid_unknown_fields=True):
+class Sale(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seats by guid and standing places by area, all or nothing, for one buyer (`to`, as in their tokens).
 
     The same again is the same sale; `reference` tells apart two alike.
     """
 
-    who: Who
+    who: Who = ""
     why: Why
     to: _Buyer
     kind: Literal["complimentary", "box_office"]
@@ -52,10 +54,10 @@ class Sale(Struct, frozen=True, forbid_unknown_fields=True):
     reference: _Reference = ""
 
 
-class Return(Struct, frozen=True, forbid_unknown_fields=True):
+class Return(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All of an order, or what is named; `quantity` is how many seats and places it has, as you know it."""
 
-    who: Who
+    who: Who = ""
     why: Why
     seats: Named = []
     areas: dict[str, Places] = {}
@@ -64,10 +66,10 @@ class Return(Struct, frozen=True, forbid_unknown_fields=True):
     """What comes back stays off sale."""
 
 
-class Categories(Struct, frozen=True, forbid_unknown_fields=True):
+class Categories(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seats and areas, by guid, that get this category of the plan."""
 
-    who: Who
+    who: Who = ""
     why: Why
     category: str
     seats: Named = []
@@ -79,7 +81,7 @@ class Categories(Struct, frozen=True, forbid_unknown_fields=True):
 class Prices(PriceTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Fees and tax of an event that has not begun; what is left out is none."""
 
-    who: Who
+    who: Who = ""
     why: Why
 
 
@@ -90,7 +92,7 @@ router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depe
 async def sell(request: Request, event: str) -> Response:
     """Sell or give seats and places by hand. 409 `seats_not_free`, `places_not_free` says who has what."""
     wanted = await read_body(request, Sale, SEATS_BYTES_MAX)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
 
     def work(conn: Conn) -> Order:
         event_id, plan = blocks.event_and_plan(conn, event)
@@ -108,7 +110,7 @@ async def sell(request: Request, event: str) -> Response:
 async def take_back(request: Request, event: str, hold: str) -> Response:
     """Take an order back, whole or in part. 409 `not_an_order`, `not_in_order`, `order_changed`."""
     wanted = await read_body(request, Return, SEATS_BYTES_MAX)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
     if not HOLD_ID.fullmatch(hold):
         raise NotFound("hold_not_found", f"{hold!r} is no order's id; ids are numbers.")
 
@@ -139,7 +141,7 @@ async def recategorise(request: Request, event: str) -> Response:
     409 `categories_fixed` once it is over, `category_limited` while it runs, `plan_changed`.
     """
     wanted = await read_body(request, Categories, SEATS_BYTES_MAX)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
     given = (event, wanted.category, wanted.seats, wanted.areas, said)
     moved = await in_database(request, lambda conn: move_categories(conn, *given, version=wanted.version))
     await wake_allocator(request, event)
@@ -156,7 +158,7 @@ async def show_prices(request: Request, event: str) -> Response:
 async def set_prices(request: Request, event: str) -> Response:
     """Settle fees and tax before the sale begins; 409 `prices_fixed` afterwards."""
     wanted = await read_body(request, Prices)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
     terms = PriceTerms(
         wanted.fee_minor, wanted.fee_basis_points, wanted.tax_basis_points, wanted.tax_included
     )

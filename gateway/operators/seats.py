@@ -1,6 +1,7 @@
-"""The operators' HTTP for seats: block, unblock, release somebody's hold, and read who did what and why.
+"""The operators' HTTP for seats: block, unblock, release somebody's hold.
 
-Each change says `who` and `why`; they are kept in `store.audit` together with what was changed. Errors are
+Each change says `why`. Who makes it is known by their key; they may also say `who` they are, which stands
+behind the key's name. Both are kept in `store.audit` together with what was changed. Errors are
 problem+json with the codes of `store.blocks` and `store.audit`. A change wakes the event's allocator.
 """
 
@@ -12,7 +13,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import psycopg
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from msgspec import Meta, Struct
 
 from gateway.operators.access import (
@@ -23,39 +24,28 @@ from gateway.operators.access import (
     in_database,
     read_body,
     require_viewer,
+    said_by,
     tell_buyer,
     wake_allocator,
 )
-from store import audit, blocks
+from gateway.operators.said import Reason, Who, Why
+from store import blocks
 from store.audit import Audit
 from store.blocks import Released
 from store.errors import NotFound
-from store.events import get_event
 
 Conn = psycopg.Connection[Any]
 HOLD_ID = re.compile(r"[1-9][0-9]{0,17}")
 SEATS_BYTES_MAX = 60 * 1024
-AUDIT_ROWS = 100
-"""Of a page, unless asked for."""
-
-# Told in the description; checked by `store.audit` and `store.blocks`, for all who change seats.
-Who = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": audit.WHO_LENGTH_MAX})]
-Why = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": audit.WHY_LENGTH_MAX})]
+# Told in the description; checked by `store.blocks`, for all who change seats.
 Named = Annotated[list[str], Meta(extra_json_schema={"maxItems": blocks.SEATS_MAX, "uniqueItems": True})]
 Places = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 
 
-class Reason(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who changes something, and why."""
-
-    who: Who
-    why: Why
-
-
-class SeatsChange(Struct, frozen=True, forbid_unknown_fields=True):
+class SeatsChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seats by guid, and standing places by area; all or nothing."""
 
-    who: Who
+    who: Who = ""
     why: Why
     seats: Named = []
     areas: dict[str, Places] = {}
@@ -83,7 +73,7 @@ async def release_hold(request: Request, event: str, hold: str) -> Response:
     """Take a hold from its buyer; the same answer however often it is asked. 409 `hold_paid` for an
     order, `hold_refunded` for one that was taken back."""
     reason = await read_body(request, Reason)
-    said = audit.said(reason.who, reason.why)
+    said = said_by(request, reason.who, reason.why)
     if not HOLD_ID.fullmatch(hold):
         raise NotFound("hold_not_found", f"{hold!r} is no hold's id; ids are numbers.")
 
@@ -97,24 +87,9 @@ async def release_hold(request: Request, event: str, hold: str) -> Response:
     return answer({"hold": hold, "state": released.state})
 
 
-@router.get("/events/{event}/audit")
-async def read_audit(
-    request: Request,
-    event: str,
-    before: Annotated[int | None, Query(ge=1, le=(1 << 63) - 1, description="below this id")] = None,
-    limit: Annotated[int, Query(ge=1, le=audit.ROWS_MAX)] = AUDIT_ROWS,
-) -> Response:
-    """Who changed what and why, newest first."""
-
-    def read(conn: Conn) -> list[Audit]:
-        return audit.read(conn, get_event(conn, event).id, before=before, limit=limit)
-
-    return answer({"audit": await in_database(request, read)})
-
-
 async def _turn(request: Request, event: str, change: Callable[..., Audit]) -> Response:
     wanted = await read_body(request, SeatsChange, SEATS_BYTES_MAX)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
 
     def turn(conn: Conn) -> Audit:
         event_id, plan = blocks.event_and_plan(conn, event)

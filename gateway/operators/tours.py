@@ -18,11 +18,13 @@ from gateway.operators.access import (
     in_database,
     read_body,
     require_viewer,
+    said_by,
     wake_allocator,
 )
 from gateway.operators.routes import Name, Slug
-from gateway.operators.seats import Conn, Who, Why
-from store import audit, tours
+from gateway.operators.said import MayWhy, Who, Why
+from gateway.operators.seats import Conn
+from store import tours
 from store.events import Event
 from store.terms import SEATS_PER_BUYER_MAX
 
@@ -36,13 +38,15 @@ class NewTour(Struct, frozen=True, forbid_unknown_fields=True):
     slug: Slug
     seats_per_buyer_max: _Seats
     name: Name = ""
+    who: Who = ""
+    why: MayWhy = ""
 
 
-class NewDate(Struct, frozen=True, forbid_unknown_fields=True):
+class NewDate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `POST /v1/operator/tours/{tour}/events` takes: a draft, who makes it a date, and why."""
 
     event: Slug
-    who: Who
+    who: Who = ""
     why: Why
 
 
@@ -60,8 +64,10 @@ async def create_tour(request: Request) -> Response:
     """Make a tour without dates: 201 with it. 409 `tour_exists`."""
     new = await read_body(request, NewTour)
 
+    said = said_by(request, new.who, new.why, "made a tour")
+
     def create(conn: Conn) -> tours.Tour:
-        return tours.create_tour(conn, new.slug, new.name or new.slug, new.seats_per_buyer_max)
+        return tours.create_tour(conn, new.slug, new.name or new.slug, new.seats_per_buyer_max, said)
 
     made = await in_database(request, create)
     return answer(made, 201, {"Location": f"/v1/operator/tours/{made.slug}"})
@@ -82,7 +88,7 @@ async def show_tour(request: Request, tour: str) -> Response:
 async def add_event(request: Request, tour: str) -> Response:
     """Make a draft a date of the tour; the same however often. 409 `event_not_draft`, `event_of_tour`."""
     new = await read_body(request, NewDate)
-    said = audit.said(new.who, new.why)
+    said = said_by(request, new.who, new.why)
 
     def add(conn: Conn) -> Event:
         return tours.add_event(conn, tour, new.event, said)

@@ -1,8 +1,8 @@
 """The operators' HTTP for webhooks: who is told what becomes true. `/v1/operator/webhooks`.
 
-Each change says `who` and `why`, kept with the subscriber. A secret is in the answer of the call that made
-it, and in no other. Nothing is sent from here: a relay does, see `notifier.relay`. Errors are problem+json
-with the codes of `store.subscribers.edit`.
+Each change says `why`, and may say `who`, kept with the subscriber and in `store.audit`. A secret is in the
+answer of the call that made it, and in no other; so owners add, rotate and remove. Nothing is sent from here:
+a relay does, see `notifier.relay`. Errors are problem+json with the codes of `store.subscribers.edit`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from gateway.operators.access import (
     in_database,
     read_body,
     require_operator,
+    said_by,
 )
-from gateway.operators.seats import Conn, Reason, Who, Why
-from store import audit
+from gateway.operators.said import Reason, Who, Why
+from gateway.operators.seats import Conn
 from store.audit import Said
 from store.errors import NotFound
 from store.outbox import Told
@@ -43,32 +44,32 @@ _Kinds = Annotated[
 _Hours = Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": edit.OVERLAP_HOURS_MAX})]
 
 
-class NewSubscriber(Struct, frozen=True, forbid_unknown_fields=True):
+class NewSubscriber(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `POST /v1/operator/webhooks` takes. Without `event` it is told of all, without `kinds` everything.
 
     `from_start`: also what is in the outbox already.
     """
 
     url: _Url
-    who: Who
+    who: Who = ""
     why: Why
     event: str | None = None
     kinds: _Kinds = []
     from_start: bool = False
 
 
-class Rotation(Struct, frozen=True, forbid_unknown_fields=True):
+class Rotation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A new secret; the one before signs too for `overlap_hours`."""
 
-    who: Who
+    who: Who = ""
     why: Why
     overlap_hours: _Hours = edit.OVERLAP_HOURS
 
 
-class Replay(Struct, frozen=True, forbid_unknown_fields=True):
+class Replay(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One message, or without it all dead letters."""
 
-    who: Who
+    who: Who = ""
     why: Why
     message: str | None = None
 
@@ -88,7 +89,7 @@ async def list_subscribers(request: Request) -> Response:
 async def add_subscriber(request: Request) -> Response:
     """Subscribe a URL: 201 with its secret. 400 `invalid_url`, `unknown_kind`; 409 `too_many_subscribers`."""
     new = await read_body(request, NewSubscriber)
-    said = audit.said(new.who, new.why)
+    said = said_by(request, new.who, new.why)
 
     what: dict[str, Any] = {"event": new.event, "kinds": new.kinds, "from_start": new.from_start}
     what["allow_private"] = private_allowed()
@@ -117,7 +118,7 @@ async def show_subscriber(
 async def rotate_secret(request: Request, subscriber: str) -> Response:
     """A new secret, in the answer. 400 `invalid_overlap`."""
     number, wanted = _number(subscriber), await read_body(request, Rotation)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
 
     def rotate(conn: Conn) -> edit.WithSecret:
         work = partial(edit.rotate, conn, number, said, overlap_hours=wanted.overlap_hours)
@@ -142,7 +143,7 @@ async def enable(request: Request, subscriber: str) -> Response:
 async def replay(request: Request, subscriber: str) -> Response:
     """Try dead letters again, all or one. 404 `unknown_message`; 409 `subscriber_disabled`."""
     number, wanted = _number(subscriber), await read_body(request, Replay)
-    said = audit.said(wanted.who, wanted.why)
+    said = said_by(request, wanted.who, wanted.why)
     return answer(
         await in_database(request, lambda conn: edit.replay(conn, number, said, message=wanted.message))
     )
@@ -152,7 +153,7 @@ async def replay(request: Request, subscriber: str) -> Response:
 async def send_test(request: Request, subscriber: str) -> Response:
     """Have a relay send a test message: 202 with its id; the log says what became of it."""
     number, reason = _number(subscriber), await read_body(request, Reason)
-    said = audit.said(reason.who, reason.why)
+    said = said_by(request, reason.who, reason.why)
 
     def reply(message: str) -> Response:
         return answer({"message": message}, 202)
@@ -167,7 +168,7 @@ async def send_test(request: Request, subscriber: str) -> Response:
 async def remove(request: Request, subscriber: str) -> Response:
     """Forget it, with its log and dead letters. 404 `unknown_subscriber` when it is gone already."""
     number, reason = _number(subscriber), await read_body(request, Reason)
-    said = audit.said(reason.who, reason.why)
+    said = said_by(request, reason.who, reason.why)
     await in_database(request, lambda conn: edit.remove(conn, number, said))
     return answer({"id": subscriber, "state": "removed"})
 
@@ -176,7 +177,7 @@ async def _turn(
     request: Request, subscriber: str, change: Callable[[Conn, int, Said], show.Subscriber]
 ) -> Response:
     number, reason = _number(subscriber), await read_body(request, Reason)
-    said = audit.said(reason.who, reason.why)
+    said = said_by(request, reason.who, reason.why)
     return answer(await in_database(request, lambda conn: change(conn, number, said)))
 
 

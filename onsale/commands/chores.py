@@ -19,9 +19,10 @@ from rich.table import Table
 from onsale.chores.catalogue import chore_named, chores
 from onsale.chores.run import run_once
 from onsale.chores.settings import ChoreSettings
-from onsale.commands.event_seats import DataDirOption, JsonOption
+from onsale.commands.event_seats import DataDirOption, JsonOption, MayWhyOption, WhoOption, said_here
 from onsale.commands.plainly import print_json, print_plainly, told_plainly, with_engines
 from onsale.engines import default_data_dir
+from store import audit
 from store.chores import runs
 from store.chores.runs import ChoreRun
 from store.errors import BadRequest, NotFound
@@ -54,11 +55,13 @@ def listed(context: typer.Context, data_dir: DataDirOption = None, as_json: Json
 @app.command("run")
 def run(
     name: Annotated[str, typer.Argument(help="The chore's name; ./run chores lists them.")],
+    who: WhoOption = None,
+    why: MayWhyOption = "",
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run a chore once, now and here; safe while it runs elsewhere too."""
-    with told_plainly(as_json), with_engines(data_dir) as (_, urls):
+    with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
         chore = chore_named(name)
         if chore is None:
             known = ", ".join(one.name for one in chores() if not one.long)
@@ -67,6 +70,8 @@ def run(
             raise BadRequest("chore_is_long", f"{name} runs until it is stopped; ./run up starts it.")
         where: Path = data_dir or default_data_dir()
         settings = ChoreSettings.from_env({**os.environ, **urls.as_env(), "ONSALE_DATA_DIR": str(where)})
+        said = said_here(who, why, "run by hand")
+        audit.write(conn, None, said, {"change": "run chore", "chore": chore.name})
         begun = time.monotonic()
         done = run_once(chore, settings, threading.Event())
     duration_ms = int((time.monotonic() - begun) * 1_000)

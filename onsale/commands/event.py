@@ -16,8 +16,9 @@ from onsale.commands import event_off as off
 from onsale.commands import event_sales as sales
 from onsale.commands import event_seats as seats
 from onsale.commands import event_view as view
+from onsale.commands.event_seats import MayWhyOption, WhoOption
 from onsale.commands.plainly import instant, print_json, print_plainly, told_plainly, with_engines
-from store import audit, events
+from store import events
 from store.errors import BadRequest
 from store.overview import read_overview
 from store.room import operating
@@ -113,12 +114,15 @@ def create(
         RoomPolicy | None, typer.Option("--room", help="Give it a waiting room; `./run room` changes it.")
     ] = None,
     open_now: Annotated[bool, typer.Option("--open", help="Open it at once.")] = False,
+    who: WhoOption = None,
+    why: MayWhyOption = "",
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put a venue's plan on sale; a draft until it is opened, by you or at the time you give."""
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
         when, limits = instant(opens_at, "--opens-at", "invalid_event"), _limits(limit or [])
+        said = seats.said_here(who, why, "put on sale")
         with conn.transaction():
             venue_id, plan = events.find_venue(conn, venue)
             events.create_event(
@@ -131,6 +135,7 @@ def create(
                 seats_per_buyer_max=seats_per_buyer,
                 fast_gate=gate is Gate.on,
                 opens_at=when,
+                said=said,
                 extensions_max=extensions,
                 extension_seconds=extension_seconds,
                 limits=limits,
@@ -143,43 +148,79 @@ def create(
                 figures_on_page=bool(figures),
             )
             if room is not None:
-                said = audit.said(seats.name_of(None), "made with the event")
                 operating.make(conn, slug, RoomTerms(policy=room), said)
             if open_now:
-                events.set_state(conn, slug, EventState.OPEN)
+                events.set_state(conn, slug, EventState.OPEN, said=said)
         wake(urls.redis_url, slug)
         event = events.get_event(conn, slug)
         _say(event, as_json, view.created(event, plan))
 
 
 @app.command("lobby")
-def lobby(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+def lobby(
+    slug: SlugArgument,
+    who: WhoOption = None,
+    why: MayWhyOption = "",
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Let buyers join its waiting room, before it opens."""
-    _change(slug, EventState.LOBBY, data_dir, as_json)
+    _change(slug, EventState.LOBBY, (who, why, "began its lobby"), data_dir, as_json)
 
 
 @app.command("open")
-def open_event(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+def open_event(
+    slug: SlugArgument,
+    who: WhoOption = None,
+    why: MayWhyOption = "",
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Start selling."""
-    _change(slug, EventState.OPEN, data_dir, as_json)
+    _change(slug, EventState.OPEN, (who, why, "opened the sale"), data_dir, as_json)
 
 
 @app.command("pause")
-def pause(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+def pause(
+    slug: SlugArgument,
+    who: WhoOption = None,
+    why: MayWhyOption = "",
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Stop deciding; requests keep their order, running holds get the lost time back."""
-    _change(slug, EventState.PAUSED, data_dir, as_json)
+    _change(slug, EventState.PAUSED, (who, why, "paused the sale"), data_dir, as_json)
 
 
 @app.command("resume")
-def resume(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+def resume(
+    slug: SlugArgument,
+    who: WhoOption = None,
+    why: MayWhyOption = "",
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Go on after a pause."""
-    _change(slug, EventState.OPEN, data_dir, as_json, leaving=(EventState.PAUSED,))
+    _change(
+        slug,
+        EventState.OPEN,
+        (who, why, "went on after a pause"),
+        data_dir,
+        as_json,
+        leaving=(EventState.PAUSED,),
+    )
 
 
 @app.command("close")
-def close(slug: SlugArgument, data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
+def close(
+    slug: SlugArgument,
+    who: WhoOption = None,
+    why: MayWhyOption = "",
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Stop selling for good; running holds can still be paid."""
-    _change(slug, EventState.CLOSED, data_dir, as_json)
+    _change(slug, EventState.CLOSED, (who, why, "closed the sale"), data_dir, as_json)
 
 
 @app.command("set")
@@ -207,6 +248,8 @@ def set_policy(
     transfers: TransfersOption = None,
     starts_at: StartsAtOption = None,
     figures: FiguresOption = None,
+    who: WhoOption = None,
+    why: MayWhyOption = "",
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -215,6 +258,7 @@ def set_policy(
         event = events.set_policy(
             conn,
             slug,
+            seats.said_here(who, why, "changed its terms"),
             hold_ttl_seconds=hold_ttl_seconds,
             seats_per_buyer_max=seats_per_buyer,
             fast_gate=None if gate is None else gate is Gate.on,
@@ -269,13 +313,14 @@ def list_all(data_dir: DataDirOption = None, as_json: JsonOption = False) -> Non
 def _change(
     slug: str,
     to: EventState,
+    said: tuple[str | None, str, str],
     data_dir: Path | None,
     as_json: bool,
     *,
     leaving: tuple[EventState, ...] | None = None,
 ) -> None:
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
-        event = events.set_state(conn, slug, to, leaving=leaving)
+        event = events.set_state(conn, slug, to, leaving=leaving, said=seats.said_here(*said))
         wake(urls.redis_url, slug)
         _say(event, as_json, f"{event.name} ({event.slug}) is {event.state} now.")
 

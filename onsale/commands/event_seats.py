@@ -12,15 +12,17 @@ from typing import Annotated
 
 import typer
 
-from onsale.commands import event_view as view
+from onsale.commands.audit_view import audited, what_of
 from onsale.commands.plainly import print_json, print_plainly, told_plainly, with_engines
 from store import audit, blocks
-from store.audit import Audit
+from store.audit import Audit, Said
 from store.errors import BadRequest
 from store.events import get_event
 from store.stream.wake import tell_holder, wake
 
 COUNT_DIGITS_MAX = 9
+NOBODY = "command line"
+"""Who changes something on a machine where nobody has a name."""
 
 SlugArgument = Annotated[str, typer.Argument(help="The event's name in addresses, such as spring-gala.")]
 SeatsArgument = Annotated[
@@ -33,6 +35,8 @@ WhyOption = Annotated[str, typer.Option("--why", help="Kept with the change: at 
 WhoOption = Annotated[
     str | None, typer.Option("--who", help="Kept with the change. Default: your name on this machine.")
 ]
+MayWhyOption = Annotated[str, typer.Option("--why", help="Kept with the change: at most 200 characters.")]
+"""Where a reason is not asked for."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer as JSON, for scripts.")]
 DataDirOption = Annotated[
     Path | None, typer.Option("--data-dir", help="Where the embedded engines live. Default: .data")
@@ -98,7 +102,7 @@ def read_audit(
     if as_json:
         print_json(rows)
     else:
-        print_plainly(view.audited(rows))
+        print_plainly(audited(rows))
 
 
 def _turn(
@@ -120,7 +124,7 @@ def _turn(
         if as_json:
             print_json(changed)
         else:
-            print_plainly(f"{view.what_of(changed)}: {becomes}.")
+            print_plainly(f"{what_of(changed)}: {becomes}.")
 
 
 def name_of(who: str | None) -> str:
@@ -131,6 +135,12 @@ def name_of(who: str | None) -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return ""  # nobody of a name; `audit.said` asks for one
+
+
+def said_here(who: str | None, why: str, does: str) -> Said:
+    """Who makes a change here, and why; `does` where no reason is given. For what asked for neither before,
+    so a machine where nobody has a name changes it too."""
+    return audit.by(name_of(who) or NOBODY, why=why, does=does)
 
 
 def places_of(written: list[str]) -> dict[str, int]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from store.audit import Audit
 from store.event_prices import EventPrices
 from store.events import Event
 from store.overview import Overview, Progress
@@ -22,8 +20,6 @@ from store.waiting_overview import WaitingOverview, in_words
 from store.words import EventState, SeatState
 
 SEATS_TOLD_MAX = 12
-ROOM = ("make room", "room", "admission", "message", "look", "codes", "revoke codes")
-"""Changes of the waiting room, as the audit has them."""
 NEXT_STEP = {
     EventState.DRAFT: "Open it with: ./run event open {slug}",
     EventState.OPEN: "Buyers find it at /e/{slug}",
@@ -54,51 +50,6 @@ def listing(events: list[Event]) -> RenderableType:
     return table
 
 
-def audited(rows: list[Audit]) -> RenderableType:
-    """Who changed what and why."""
-    if not rows:
-        return "Nobody has changed a seat by hand."
-    table = Table("when", "who", "what", "why", box=None)
-    for row in rows:
-        table.add_row(row.at.isoformat(" ", "seconds"), row.who, what_of(row), row.why)
-    return table
-
-
-def what_of(row: Audit) -> str:
-    """`block A-1, A-2 and floor 5`; long lists are cut."""
-    what = row.what
-    if what["change"] == "prices":
-        return f"prices: {_terms(PriceTerms(**{name: what[name] for name in PriceTerms.__struct_fields__}))}"
-    if "tour" in what:
-        return f"{what['change']} {what['tour']}"
-    if what["change"] in ROOM:
-        return _room(what)
-    if what["change"] in ("cancel", "move"):
-        return f"move its orders to {what['to']}" if "to" in what else "cancel the event"
-    told = f"{what['change']} {_named(what['seats'], what['areas'])}"
-    if what["change"] == "recategorise":
-        return f"{told}: {what['category']} now"
-    if what["change"] == "sell":
-        return f"{told} (order {what['hold']} of {what['buyer']}, {what['as']})"
-    return f"{told} (hold {what['hold']} of {what['buyer']})" if "hold" in what else told
-
-
-def _room(what: Mapping[str, Any]) -> str:
-    """A change of the waiting room."""
-    if what["change"] == "admission":
-        return f"admission {what['to']}"
-    if what["change"] == "message":
-        return f"message: {what['text']}" if what["text"] else "no message any more"
-    if what["change"] == "look":
-        return "another look"
-    if what["change"] == "codes":
-        return f"{what['count']:,} codes for {what['label']}, {what['uses']:,} uses each"
-    if what["change"] == "revoke codes":
-        parts = [f"{one['codes']:,} for {one['label']}" for one in what["revoked"]]
-        return "codes revoked: " + ", ".join(parts)
-    return f"{what['change']}: " + ", ".join(f"{name} {value}" for name, value in what["terms"].items())
-
-
 def priced(prices: EventPrices) -> RenderableType:
     """What a seat of each category costs, and by which terms."""
     table = Table("category", box=None)
@@ -107,10 +58,10 @@ def priced(prices: EventPrices) -> RenderableType:
     for one in prices.categories:
         parts = (one.price_minor, one.fee_minor, one.tax_minor, one.total_minor)
         table.add_row(one.category, *[amount_shown(part, prices.currency) for part in parts])
-    return Group(_terms(prices.terms, prices.currency), "", table)
+    return Group(terms_of(prices.terms, prices.currency), "", table)
 
 
-def _terms(terms: PriceTerms, currency: str = "") -> str:
+def terms_of(terms: PriceTerms, currency: str = "") -> str:
     each = amount_shown(terms.fee_minor, currency) if currency else f"{terms.fee_minor:,} (smallest unit)"
     where = "in the prices" if terms.tax_included else "on top"
     part, tax = terms.fee_basis_points / 100, terms.tax_basis_points / 100
@@ -119,10 +70,10 @@ def _terms(terms: PriceTerms, currency: str = "") -> str:
 
 def named(order: Order) -> str:
     """The seats and places of an order; long lists are cut."""
-    return _named(order.seats, order.areas)
+    return seats_named(order.seats, order.areas)
 
 
-def _named(seats: Sequence[str], areas: Mapping[str, int]) -> str:
+def seats_named(seats: Sequence[str], areas: Mapping[str, int]) -> str:
     parts = [", ".join(seats[:SEATS_TOLD_MAX])] if seats else []
     if len(seats) > SEATS_TOLD_MAX:
         parts[0] += f" and {len(seats) - SEATS_TOLD_MAX} more seats"

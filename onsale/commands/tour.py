@@ -8,7 +8,15 @@ import typer
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from onsale.commands.event_seats import DataDirOption, JsonOption, WhoOption, WhyOption, name_of
+from onsale.commands.event_seats import (
+    DataDirOption,
+    JsonOption,
+    MayWhyOption,
+    WhoOption,
+    WhyOption,
+    name_of,
+    said_here,
+)
 from onsale.commands.plainly import print_json, print_plainly, told_plainly, with_engines
 from store import audit, tours
 from store.stream.wake import wake
@@ -30,12 +38,15 @@ def create(
         int, typer.Option(help="Most seats and places one buyer may have on all dates together; for good.")
     ],
     name: Annotated[str | None, typer.Option("--name", help="What buyers read. Default: the slug.")] = None,
+    who: WhoOption = None,
+    why: MayWhyOption = "",
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a tour without dates."""
     with told_plainly(as_json), with_engines(data_dir) as (conn, _):
-        made = tours.create_tour(conn, tour, name or tour, seats_per_buyer)
+        said = said_here(who, why, "made a tour")
+        made = tours.create_tour(conn, tour, name or tour, seats_per_buyer, said)
     if as_json:
         print_json(made)
     else:

@@ -14,7 +14,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from onsale.commands.event_seats import WhoOption, said_here
 from onsale.commands.plainly import print_json, told_plainly, with_engines
+from store.audit import Said
 from store.plan import Plan, encode, fingerprint
 from store.venues.checks import PlanError, refuse_unless
 from store.venues.csv_plan import read_csv
@@ -84,6 +86,7 @@ def import_venue(
     ] = None,
     currency: CurrencyOption = "EUR",
     check_only: Annotated[bool, typer.Option("--check", help="Only read and check; save nothing.")] = False,
+    who: WhoOption = None,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -94,7 +97,7 @@ def import_venue(
         if check_only:
             _say(_summary(plan), as_json, "checked, nothing saved")
             return
-        _save(plan, slug, data_dir, as_json)
+        _save(plan, slug, said_here(who, "", "imported a plan"), data_dir, as_json)
 
 
 @app.command("make")
@@ -107,13 +110,14 @@ def make_venue(
     name: NameOption = None,
     slug: SlugOption = None,
     currency: CurrencyOption = "EUR",
+    who: WhoOption = None,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a theatre, an arena or a standing hall of any size."""
     with told_plainly(as_json, NOTHING_SAVED), _notes.status("Making the plan …"):
         plan = make_plan(kind.value, seats, name=name, currency=currency, standing=standing)
-        _save(plan, slug, data_dir, as_json)
+        _save(plan, slug, said_here(who, "", f"made a plan: {kind.value}"), data_dir, as_json)
 
 
 @app.command("list")
@@ -190,10 +194,10 @@ def _slug_of(name: str) -> str:
     return slug
 
 
-def _save(plan: Plan, slug: str | None, data_dir: Path | None, as_json: bool) -> None:
+def _save(plan: Plan, slug: str | None, said: Said, data_dir: Path | None, as_json: bool) -> None:
     chosen = slug or _slug_of(plan.name)
-    with with_engines(data_dir) as (conn, _):
-        venue_id = save_venue(conn, chosen, plan)
+    with with_engines(data_dir) as (conn, _), conn.transaction():
+        venue_id = save_venue(conn, chosen, plan, said)
     _say({"id": venue_id, "slug": chosen, **_summary(plan)}, as_json, f"saved as {chosen}")
 
 

@@ -1,7 +1,7 @@
 """What operators do with subscribers: add, rotate secrets, disable, enable, replay, remove.
 
-Each change says who makes it and why, kept in `subscriber_audit` in the transaction of the change; what
-changes nothing leaves no row. A secret is told once, by who made it.
+Each change says who makes it and why, kept in `subscriber_audit` and `audit` in the transaction of the
+change; what changes nothing leaves no row. A secret is told once, by who made it.
 
 Locks the subscriber's row while it runs, nothing else: a relay that sends meanwhile goes on, and sees the
 change when it next notes how far it is.
@@ -18,6 +18,7 @@ import msgspec
 import psycopg
 from msgspec import Struct
 
+from store import audit
 from store.audit import Said
 from store.errors import BadRequest, Conflicted, NotFound, Unavailable
 from store.events import get_event
@@ -88,6 +89,7 @@ REMOVE: Final = "DELETE FROM subscriber WHERE id = %(subscriber)s"
 REMOVE_POSITIONS: Final = "DELETE FROM subscriber_position WHERE subscriber_id = %(subscriber)s"
 REMOVE_DELIVERIES: Final = "DELETE FROM delivery WHERE subscriber_id = %(subscriber)s"
 REMOVE_LOG: Final = "DELETE FROM delivery_log WHERE subscriber_id = %(subscriber)s"
+EVENT_OF: Final = "SELECT event_id FROM subscriber WHERE id = %(subscriber)s"
 WRITE_AUDIT: Final = """
 INSERT INTO subscriber_audit (subscriber_id, who, why, what)
 VALUES (%(subscriber)s, %(who)s, %(why)s, %(what)s)
@@ -258,8 +260,11 @@ def _lock(conn: Conn, subscriber: int) -> str:
 
 
 def _audit(conn: Conn, subscriber: int, said: Said, what: Mapping[str, object]) -> None:
+    """Into the subscriber's own history, and among what operators do."""
     values = {"subscriber": subscriber, "who": said.who, "why": said.why}
     conn.execute(WRITE_AUDIT, values | {"what": msgspec.json.encode(what).decode()})
+    (event_id,) = conn.execute(EVENT_OF, values).fetchall()[0]
+    audit.write(conn, event_id, said, {**what, "change": f"{what['change']} webhook", "webhook": subscriber})
 
 
 def _in_transaction(conn: Conn, attempt: Callable[[], T]) -> T:

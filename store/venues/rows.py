@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import psycopg
 
+from store import audit
+from store.audit import Said
 from store.errors import Conflicted, NotFound
 from store.plan import Plan, check, decode, encode, fingerprint
 from store.venues import checks
@@ -41,8 +43,10 @@ class VenueRow(NamedTuple):
     created_at: datetime
 
 
-def save_venue(conn: psycopg.Connection, slug: str, plan: Plan) -> int:
+def save_venue(conn: psycopg.Connection, slug: str, plan: Plan, said: Said | None = None) -> int:
     """Stores a plan under a new slug and returns the venue's id. Does not commit.
+
+    `said` is who does it by hand and why, for `audit`; None where nobody does: a demo, a benchmark.
 
     Saving the same content again gives the same id. PlanError if the plan or the slug is not in
     order, Conflicted if the slug has another plan: events may already use it.
@@ -55,6 +59,9 @@ def save_venue(conn: psycopg.Connection, slug: str, plan: Plan) -> int:
     digest = bytes.fromhex(fingerprint(encoded))
     inserted = conn.execute(INSERT_VENUE, (slug, plan.name, encoded.decode(), digest)).fetchone()
     if inserted is not None:
+        if said is not None:
+            what = {"change": "save venue", "venue": slug, "name": plan.name, "seats": len(plan.seats)}
+            audit.write(conn, None, said, what)
         return int(inserted[0])
     there = conn.execute(SELECT_VENUE, (slug,)).fetchone()
     if there is None or bytes(there[1]) != digest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from ipaddress import ip_network
 
 import psycopg
@@ -10,15 +9,10 @@ import pytest
 
 from gateway import callers
 from store import audit
-from store.audit import Said
 from store.operators import keys, known
 from store.operators.words import Role
-from tests.gateway.rig import EVENT, gateway, make_event, scenario, until
-
-KEY = "the environment's key, for tests"
-SAID = Said("olga", "tests")
-SESSION = "/v1/operator/session"
-EVENTS = "/v1/operator/events"
+from tests.gateway.operators_rig import EVENTS, KEY, SAID, SESSION, make, refusal, served
+from tests.gateway.rig import EVENT, make_event, scenario, until
 
 
 @pytest.fixture
@@ -27,46 +21,8 @@ def conn(database_url):
         yield connection
 
 
-@contextlib.asynccontextmanager
-async def served(urls, **given):
-    async with gateway(urls, **({"operator_key": KEY} | given)) as it:
-        yield Client(it)
-
-
-class Client:
-    """Calls with a key or a cookie, as somebody at an address would."""
-
-    def __init__(self, it):
-        self.it = it
-
-    async def __call__(self, method, path, key=None, *, cookie=None, body=None, **headers):
-        head = {name.replace("_", "-"): value for name, value in headers.items()}
-        if key is not None:
-            head["Authorization"] = f"Bearer {key}"
-        if cookie is not None:
-            head["Cookie"] = cookie
-        return await self.it.http(method, path, body=body, headers=head)
-
-    @property
-    def own(self):
-        return f"http://127.0.0.1:{self.it.port}"
-
-    async def log_in(self, key, **headers):
-        answer = await self("POST", SESSION, body={"key": key}, Origin=self.own, **headers)
-        assert answer.status == 200, answer.body
-        return answer.headers["set-cookie"].split(";")[0], answer
-
-
-def make(conn, name="anna", role=Role.OPERATOR, **more):
-    return keys.create(conn, name, role, SAID, **more)
-
-
 def expire(conn, what="operator_key", column="expires_at"):
     conn.execute(f"UPDATE {what} SET {column} = clock_timestamp() - interval '1 second'")
-
-
-def refusal(answer):
-    return answer.status, answer.json()["code"]
 
 
 @scenario
@@ -112,7 +68,7 @@ async def test_a_revoked_key_is_refused_everywhere_soon(engine_urls, conn):
             assert (await call("GET", EVENTS, made.secret)).status == 200
         keys.revoke(conn, made.key.id, SAID, keep_an_owner=True)
         for call in (one, other):
-            call.it.runtime.callers._clock = later(call, callers.BELIEVED_SECONDS)
+            call.later(callers.BELIEVED_SECONDS)
             assert refusal(await call("GET", EVENTS, made.secret)) == (401, "operator_key_revoked")
 
 
@@ -152,7 +108,7 @@ async def test_the_secret_before_goes_on_for_its_grace_and_no_longer(engine_urls
         for made in (first, second):
             assert (await call("GET", EVENTS, made.secret)).status == 200
         expire(conn, column="previous_until")
-        call.it.runtime.callers._clock = later(call, callers.BELIEVED_SECONDS)
+        call.later(callers.BELIEVED_SECONDS)
         assert refusal(await call("GET", EVENTS, first.secret)) == (401, "operator_key")
         assert (await call("GET", EVENTS, second.secret)).status == 200
 
@@ -163,11 +119,11 @@ async def test_when_a_key_was_used_is_written_once_a_minute(engine_urls, conn):
     async with served(engine_urls) as call:
         await call("GET", EVENTS, made.secret)
         noted = keys.get(conn, made.key.id).last_used_at
-        call.it.runtime.callers._clock = later(call, callers.BELIEVED_SECONDS)
+        call.later(callers.BELIEVED_SECONDS)
         await call("GET", EVENTS, made.secret)
         assert keys.get(conn, made.key.id).last_used_at == noted
         conn.execute("UPDATE operator_key SET last_used_at = last_used_at - interval '61 seconds'")
-        call.it.runtime.callers._clock = later(call, 2 * callers.BELIEVED_SECONDS)
+        call.later(callers.BELIEVED_SECONDS)
         await call("GET", EVENTS, made.secret)
         assert conn.execute("SELECT last_used_at > %s FROM operator_key", [noted]).fetchone() == (True,)
 
@@ -233,7 +189,7 @@ async def test_who_is_at_work_at_an_address_is_not_locked_out_by_a_wrong_key_the
         assert (await call("GET", EVENTS, made.secret)).status == 200
         for n in range(10):
             await call("GET", EVENTS, f"wrong {n}")
-        call.it.runtime.callers._clock = later(call, callers.BELIEVED_SECONDS)
+        call.later(callers.BELIEVED_SECONDS)
         assert (await call("GET", EVENTS, made.secret)).status == 200
 
 
@@ -333,7 +289,7 @@ async def test_a_logout_ends_the_session_for_good(engine_urls, conn):
         answer = await call("DELETE", SESSION, cookie=cookie, Origin=call.own)
         assert (answer.status, answer.body) == (204, b"")
         assert "Max-Age=0" in answer.headers["set-cookie"]
-        call.it.runtime.callers._clock = later(call, callers.BELIEVED_SECONDS)
+        call.later(callers.BELIEVED_SECONDS)
         assert refusal(await call("GET", SESSION, cookie=cookie)) == (401, "session_ended")
         assert refusal(await call("DELETE", SESSION, KEY)) == (400, "no_session")
     assert [(row.who, row.what["change"]) for row in audit.read_all(conn)] == [
@@ -350,7 +306,7 @@ async def test_a_session_ends_with_its_key(engine_urls, conn):
         keys.revoke(conn, revoked.key.id, SAID, keep_an_owner=True)
         keys.rotate(conn, rotated.key.id, SAID)
         conn.execute("UPDATE operator_key SET expires_at = now() WHERE id = %s", [run_out.key.id])
-        call.it.runtime.callers._clock = later(call, callers.BELIEVED_SECONDS)
+        call.later(callers.BELIEVED_SECONDS)
         for cookie in cookies:
             assert refusal(await call("GET", SESSION, cookie=cookie)) == (401, "session_ended")
 
@@ -369,16 +325,16 @@ async def test_a_session_that_is_used_goes_on_but_not_beyond_its_bound(engine_ur
     async with served(engine_urls) as call:
         cookie, answer = await call.log_in(KEY)
         conn.execute("UPDATE operator_session SET ends_at = ends_at - interval '1 hour'")
-        call.it.runtime.callers._clock = later(call, callers.BELIEVED_SECONDS)
+        call.later(callers.BELIEVED_SECONDS)
         later_on = (await call("GET", SESSION, cookie=cookie)).json()
         assert later_on["expires_at"] >= answer.json()["expires_at"]
         conn.execute("UPDATE operator_session SET ends_at_latest = ends_at - interval '2 hours'")
         conn.execute("UPDATE operator_session SET ends_at = ends_at_latest - interval '1 hour'")
-        call.it.runtime.callers._clock = later(call, 2 * callers.BELIEVED_SECONDS)
+        call.later(callers.BELIEVED_SECONDS)
         assert (await call("GET", SESSION, cookie=cookie)).status == 200
         assert conn.execute("SELECT ends_at = ends_at_latest FROM operator_session").fetchone() == (True,)
         expire(conn, "operator_session", "ends_at")
-        call.it.runtime.callers._clock = later(call, 3 * callers.BELIEVED_SECONDS)
+        call.later(callers.BELIEVED_SECONDS)
         assert refusal(await call("GET", SESSION, cookie=cookie)) == (401, "session_ended")
 
 
@@ -419,9 +375,3 @@ async def test_no_key_is_in_the_logs(engine_urls, conn, caplog):
     secret = made.secret.split("_", 2)[2]
     assert secret not in caplog.text
     assert KEY not in caplog.text
-
-
-def later(call, seconds):
-    """The gateway's clock, that much further on."""
-    now = call.it.runtime.callers._clock()
-    return lambda: now + seconds

@@ -115,7 +115,7 @@ def test_the_api_pages_describe_who_why_and_to_whom(engine_urls):
     paths = app_for(engine_urls).openapi()["paths"]
     operation = paths["/v1/operator/events/{event}/sales"]["post"]
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
-    assert {"who", "why", "to", "kind"} == set(schema["required"])
+    assert {"why", "to", "kind"} == set(schema["required"])
     assert schema["properties"]["kind"]["enum"] == ["box_office", "complimentary"]
 
 

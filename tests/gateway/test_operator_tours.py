@@ -46,8 +46,12 @@ def test_a_tour_is_made_gets_its_dates_and_is_shown(operator):
     shown = operator("GET", "/tours/summer").json
     assert shown["tour"]["name"] == "Summer"
     assert shown["events"] == [{"slug": "gig", "name": "gig", "state": "draft"}]
-    [row] = operator("GET", "/events/gig/audit").json["audit"]
-    assert (row["who"], row["why"], row["what"]["tour"]) == ("Olga", "it goes on tour", "summer")
+    row, _ = operator("GET", "/events/gig/audit").json["audit"]
+    assert (row["who"], row["why"], row["what"]["tour"]) == (
+        "environment (Olga)",
+        "it goes on tour",
+        "summer",
+    )
     assert [one["slug"] for one in operator("GET", "/tours").json["tours"]] == ["summer"]
 
 
@@ -61,7 +65,7 @@ def test_a_tour_is_made_gets_its_dates_and_is_shown(operator):
         ("/tours/winter/events", SAID | {"event": "gig"}, 404, "unknown_tour"),
         ("/tours/summer/events", SAID | {"event": "none"}, 404, "unknown_event"),
         ("/tours/summer/events", SAID | {"event": "gig"}, 409, "event_not_draft"),
-        ("/tours/summer/events", {"event": "gig", "who": "", "why": "x"}, 400, "who_required"),
+        ("/tours/summer/events", {"event": "gig", "who": "expiry", "why": "x"}, 400, "who_required"),
         ("/events", {"slug": "x", "venue": "hall", "limits": {"Paper": 1}}, 400, "invalid_event"),
         ("/events", {"slug": "x", "venue": "hall", "limits": {BEST: -1}}, 400, "invalid_event"),
         ("/events", {"slug": "x", "venue": "hall", "limits": {BEST: "two"}}, 400, "invalid_body"),

@@ -55,7 +55,7 @@ def test_a_webhook_is_added_shown_rotated_disabled_enabled_tested_and_removed(op
     assert shown["log"] == []
     done = [(one["who"], one["why"], one["what"]["change"]) for one in shown["audit"]]
     assert done == [
-        ("Olga", "they asked for it", what)
+        ("environment (Olga)", "they asked for it", what)
         for what in ("replay", "test", "enable", "disable", "rotate", "add")
     ]
     assert "whsec_" not in msgspec.json.encode(shown).decode()
@@ -70,7 +70,7 @@ def test_a_webhook_is_added_shown_rotated_disabled_enabled_tested_and_removed(op
         ("POST", "", SAID | {"url": URL, "kinds": ["x"]}, 400, "unknown_kind"),
         ("POST", "", SAID | {"url": URL, "event": "none"}, 404, "unknown_event"),
         ("POST", "", SAID | {"url": URL, "surprise": 1}, 400, "invalid_body"),
-        ("POST", "", {"url": URL, "who": "", "why": "x"}, 400, "who_required"),
+        ("POST", "", {"url": URL, "who": "buyer", "why": "x"}, 400, "who_required"),
         ("POST", "", {"url": URL, "who": "Olga", "why": " "}, 400, "why_required"),
         ("GET", "/9", None, 404, "unknown_subscriber"),
         ("GET", "/x", None, 404, "unknown_subscriber"),

@@ -27,7 +27,7 @@ def order(conn: psycopg.Connection, event: int, hold_id: int = HOLD, buyer: str 
     return hold_id
 
 
-def allow(conn: psycopg.Connection, **terms: bool) -> None:
+def allow(conn: psycopg.Connection, **terms: Any) -> None:
     """What the organiser allows; both unless told."""
     events.set_policy(conn, "gig", **({"returns_allowed": True, "transfers_allowed": True} | terms))
 
