@@ -19,8 +19,8 @@ import hmac
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -30,14 +30,14 @@ from starlette.requests import HTTPConnection
 from gateway.addresses import Address, address_of
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.origins import came_by_https, from_own_page
-from gateway.problems import Forbidden, TooMany, Unauthorized
+from gateway.problems import Forbidden, TooMany, Unauthorized, code_of
 from gateway.room.limits import Buckets
 from gateway.settings import Settings
 from store.errors import OnsaleError, Unavailable
 from store.lookups import Conn, Pool
 from store.operators import known
 from store.operators.known import KnownKey
-from store.operators.words import ENVIRONMENT, Role, digest_of, read_text
+from store.operators.words import ENVIRONMENT, Role, Written, digest_of, read_text
 
 BELIEVED_SECONDS: Final = 1.0
 LATELY_SECONDS: Final = 600.0
@@ -48,6 +48,11 @@ TRIES_PER_ADDRESS_MINUTE: Final = 10
 """Wrong keys; five minutes' worth may come at once."""
 COOKIES_PER_ADDRESS_MINUTE: Final = 120
 """Cookies that are none any more; nobody guesses one, so this bounds the looks alone."""
+REFUSALS: Final = (
+    "operator_key", "operator_key_expired", "operator_key_revoked", "session_ended", "cross_origin",
+    "operator_tries", "unavailable",
+)  # fmt: skip
+"""Why nobody knows who calls."""
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 COOKIE: Final = "onsale_operator"
 SECURE_COOKIE: Final = f"__Host-{COOKIE}"
@@ -97,8 +102,8 @@ class Callers:
         self._kept: OrderedDict[tuple[Address, bytes], _Kept] = OrderedDict()
         self._tries = Buckets(TRIES_PER_ADDRESS_MINUTE)
         self._cookies = Buckets(COOKIES_PER_ADDRESS_MINUTE)
-        self.refused: Counter[str] = Counter()
-        """By code: wrong keys, ended sessions, too many of both."""
+        self.refused = Counter(dict.fromkeys(REFUSALS, 0))
+        """By code, since this gateway began."""
 
     async def identify(self, call: HTTPConnection) -> Caller:
         """Who calls; raises `Unauthorized`, `Forbidden` (cross_origin), `TooMany`, `Unavailable`.
@@ -108,23 +113,31 @@ class Callers:
         found: Caller | OnsaleError | None = call.scope.get(CALLER)
         if found is None:
             try:
-                found = await self._read(call)
+                with self._counting():
+                    found = await self._read(call)
             except OnsaleError as error:
-                self.refused[getattr(error, "code", "unavailable")] += 1
                 found = error
             call.scope[CALLER] = found
         if isinstance(found, OnsaleError):
             raise found
         return found
 
+    async def again(self, call: HTTPConnection) -> Caller:
+        """Who calls on a socket that stays, as long as they may; raises as `identify` once they may not."""
+        caller: Caller = call.scope[CALLER]
+        if caller.session is not None:
+            del call.scope[CALLER]
+            return await self.identify(call)
+        if caller.key_id is None:
+            return caller
+        with self._counting():
+            return await self._with_secret(Written(caller.key_id, caller.key_digest))
+
     async def by_key(self, call: HTTPConnection, text: str) -> Caller:
-        """Who has that key; raises `Unauthorized`, `TooMany`, `Unavailable`."""
-        which = self._address(call), hashlib.sha256(b"key:" + text.encode()).digest()
-
-        async def look() -> Caller:
-            return await self._owner_of(text)
-
-        caller = await self._believe(which, self._tries, look)
+        """Who has that key, told otherwise than by a header, and now calls; raises `Unauthorized`, `TooMany`,
+        `Unavailable`."""
+        with self._counting():
+            caller = await self._by_key(call, text)
         call.scope[CALLER] = caller
         return caller
 
@@ -148,7 +161,7 @@ class Callers:
     async def _read(self, call: HTTPConnection) -> Caller:
         scheme, _, given = call.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and given.strip():
-            return await self.by_key(call, given.strip())
+            return await self._by_key(call, given.strip())
         cookie = call.cookies.get(self.cookie_name(call))
         if cookie is None:
             raise self._wrong()
@@ -160,6 +173,14 @@ class Callers:
             return await self._in_session(cookie)
 
         return await self._believe(which, self._cookies, look)
+
+    async def _by_key(self, call: HTTPConnection, text: str) -> Caller:
+        which = self._address(call), hashlib.sha256(b"key:" + text.encode()).digest()
+
+        async def look() -> Caller:
+            return await self._owner_of(text)
+
+        return await self._believe(which, self._tries, look)
 
     async def _believe(
         self, which: tuple[Address, bytes], buckets: Buckets, look: Callable[[], Awaitable[Caller]]
@@ -199,6 +220,9 @@ class Callers:
         written = read_text(text)
         if written is None:
             raise self._wrong()
+        return await self._with_secret(written)
+
+    async def _with_secret(self, written: Written) -> Caller:
         async with self._asking() as connection:
             key = await known.read_key(connection, written.id)
             if key is None or not key.has_secret(written.digest):
@@ -238,6 +262,14 @@ class Callers:
     def _wrong(self) -> Unauthorized:
         more = "" if self._environment else " This gateway has no ONSALE_OPERATOR_KEY."
         return Unauthorized("operator_key", f"{_HOW}{more} ./run key create makes one.")
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        try:
+            yield
+        except OnsaleError as error:
+            self.refused[code_of(error)] += 1
+            raise
 
     def _address(self, call: HTTPConnection) -> Address:
         scope = call.scope

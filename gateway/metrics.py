@@ -75,6 +75,14 @@ class _Reader(Collector):
         yield CounterMetricFamily(
             "onsale_gateway_slow_closed", "Closed for reading slowly.", value=hub.slow_closed
         )
+        refused = CounterMetricFamily(
+            "onsale_gateway_operators_refused",
+            "Calls of operators that had no key or session that counts, by code.",
+            labels=["code"],
+        )
+        for code, count in sorted(self._runtime.callers.refused.items()):
+            refused.add_metric([code], count)
+        yield refused
         yield from of_rooms(events, self._runtime.streams)
         yield from _of_payments(self._runtime.payments)
 

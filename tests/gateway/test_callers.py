@@ -6,8 +6,10 @@ from ipaddress import ip_network
 
 import psycopg
 import pytest
+from starlette.requests import HTTPConnection
 
 from gateway import callers
+from gateway.problems import Forbidden, Unauthorized
 from store import audit
 from store.operators import keys, known
 from store.operators.words import Role
@@ -375,3 +377,60 @@ async def test_no_key_is_in_the_logs(engine_urls, conn, caplog):
     secret = made.secret.split("_", 2)[2]
     assert secret not in caplog.text
     assert KEY not in caplog.text
+
+
+def socket(**headers):
+    """A websocket as ASGI tells of it."""
+    head = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "websocket", "scheme": "ws", "client": ("127.0.0.1", 1), "path": "/", "headers": head}
+    return HTTPConnection(scope)
+
+
+@scenario
+async def test_a_websocket_by_cookie_must_come_from_our_own_page(engine_urls, conn):
+    async with served(engine_urls) as call:
+        cookie, _ = await call.log_in(KEY)
+        them = call.it.runtime.callers
+        host = call.own.removeprefix("http://")
+        for foreign in ({}, {"origin": "https://evil.example"}, {"sec_fetch_site": "same-site"}):
+            with pytest.raises(Forbidden) as refused:
+                await them.identify(socket(cookie=cookie, host=host, **foreign))
+            assert refused.value.code == "cross_origin"
+        assert (await them.identify(socket(cookie=cookie, host=host, origin=call.own))).role is Role.OWNER
+        with pytest.raises(Unauthorized):
+            await them.identify(socket(host=host, origin=call.own))
+
+
+@scenario
+async def test_a_socket_that_stays_is_let_go_with_its_key_or_session(engine_urls, conn):
+    first, second = make(conn, "a"), make(conn, "b")
+    async with served(engine_urls) as call:
+        them = call.it.runtime.callers
+        cookie, _ = await call.log_in(second.secret)
+        by_key = socket()
+        await them.by_key(by_key, first.secret)
+        by_cookie = socket(cookie=cookie, host=call.own.removeprefix("http://"), origin=call.own)
+        await them.identify(by_cookie)
+        of_environment = socket()
+        await them.by_key(of_environment, KEY)
+        for one, name in ((by_key, "a"), (by_cookie, "b"), (of_environment, "environment")):
+            assert (await them.again(one)).name == name
+        for made in (first, second):
+            keys.revoke(conn, made.key.id, SAID, keep_an_owner=True)
+        call.later(callers.BELIEVED_SECONDS)
+        for one, code in ((by_key, "operator_key_revoked"), (by_cookie, "session_ended")):
+            with pytest.raises(Unauthorized) as refused:
+                await them.again(one)
+            assert refused.value.code == code
+        assert (await them.again(of_environment)).role is Role.OWNER
+
+
+@scenario
+async def test_who_is_refused_is_counted_by_why(engine_urls, conn):
+    async with served(engine_urls) as call:
+        await call("GET", EVENTS, "wrong")
+        await call("POST", SESSION, body={"key": "wrong"})
+        await call("GET", EVENTS, cookie="onsale_operator=wrong")
+        told = (await call("GET", "/metrics")).body.decode()
+        for code, count in (("operator_key", 2), ("session_ended", 1), ("operator_key_revoked", 0)):
+            assert f'onsale_gateway_operators_refused_total{{code="{code}"}} {count}.0' in told

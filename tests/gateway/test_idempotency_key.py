@@ -100,3 +100,9 @@ def test_the_described_pattern_allows_what_is_read():
         assert key_in([key.encode()])
     for key in ("a b", '""', '"', "ü"):
         assert not pattern.match(key)
+
+
+@pytest.mark.parametrize("path", ["session", "keys", "keys/1/rotate", "keys/1/revoke"])
+def test_what_lets_somebody_in_is_kept_nowhere(path):
+    assert not takes_key("POST", f"/v1/operator/{path}")
+    assert takes_key("POST", "/v1/operator/webhooks/1/rotate")

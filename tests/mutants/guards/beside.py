@@ -55,7 +55,7 @@ MUTANTS: list[Mutant] = [
     told(
         Kind.TOKEN,
         "only operators are told how chores and webhooks do",
-        ', tags=["operators"], dependencies=[Depends(require_operator)])\n',
+        ', tags=["operators"], dependencies=[Depends(require_viewer)])\n',
         ', tags=["operators"])\n',
         f"{TOLD}::test_only_operators_are_told",
     ),

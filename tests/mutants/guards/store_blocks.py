@@ -247,8 +247,8 @@ STORE: list[Mutant] = [
     audit(
         Kind.CONDITION,
         "audit is read of one event",
-        " WHERE event_id = %(event)s AND id <",
-        " WHERE id <",
+        " WHERE (%(event)s::int IS NULL OR audit.event_id = %(event)s)\n",
+        " WHERE true\n",
         OTHERS,
     ),
     invariant(

@@ -299,7 +299,7 @@ AT_THE_DOOR: list[Mutant] = [
     doors(
         Kind.TOKEN,
         "doors have the operator key",
-        'tags=["operators"], dependencies=[Depends(require_operator)])',
+        'tags=["operators"], dependencies=[Depends(require_viewer)])',
         'tags=["operators"], dependencies=[Depends(room_of)] * 0)',
         f"{DOORS}::test_doors_have_the_operator_key",
     ),
