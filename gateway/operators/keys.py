@@ -77,7 +77,7 @@ async def list_keys(
 
 @router.post("", status_code=201, openapi_extra=body_described(NewKey))
 async def make_key(request: Request) -> Response:
-    """Make a key: 201 with its text, which is told this once. 409 `key_exists`, `too_many_keys`."""
+    """Make a key: 201 with its text, which is told this once. 409 `key_exists`, `too_many_operator_keys`."""
     new = await read_body(request, NewKey)
     said = said_by(request, new.who, new.why, "a new key")
 

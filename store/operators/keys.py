@@ -124,7 +124,8 @@ def create(
 ) -> KeyWithSecret:
     """Make a key, for all events or only those named, for ever or so many days.
 
-    Raises `BadRequest` (invalid_key), `NotFound` (unknown_event), `Conflicted` (key_exists, too_many_keys).
+    Raises `BadRequest` (invalid_key), `NotFound` (unknown_event), `Conflicted` (key_exists,
+    too_many_operator_keys).
     """
     name = name.strip()
     _check(NAME.fullmatch(name) is not None and len(name) <= 40, "The name", NAME_RULE)
@@ -141,7 +142,9 @@ def create(
 
     def attempt() -> Key:
         if conn.execute(COUNT).fetchall()[0][0] >= KEYS_MAX:
-            raise Conflicted("too_many_keys", f"There are {KEYS_MAX} keys. Revoke those nobody uses.")
+            raise Conflicted(
+                "too_many_operator_keys", f"There are {KEYS_MAX} keys. Revoke those nobody uses."
+            )
         scope = None if events is None else _events(conn, events)
         row = conn.execute(INSERT, values | {"events": scope, "digest": digest_of(secret)}).fetchall()[0]
         made = get(conn, row[0])

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway import callers
 from gateway.pages import demo
 from gateway.settings import PaymentSettings
 from onsale.engines.data_dir import REPOSITORY
@@ -37,7 +38,14 @@ def no_real_stampede(monkeypatch):
 
 
 @pytest.fixture
-def port(engine_urls, no_real_stampede):
+def many_tries(monkeypatch):
+    """Each call is also made with a wrong key, from one address."""
+    monkeypatch.setattr(callers, "TRIES_PER_ADDRESS_MINUTE", 1_000_000)
+    monkeypatch.setattr(callers, "COOKIES_PER_ADDRESS_MINUTE", 1_000_000)
+
+
+@pytest.fixture
+def port(engine_urls, no_real_stampede, many_tries):
     """The port of a gateway in a demo, with one open event."""
     simulated = PaymentSettings("simulated", "http://shop.example", "http://127.0.0.1:9", "whsec_c2VjcmV0")
     with stack(engine_urls, demo=True, payments=simulated) as both:

@@ -104,7 +104,7 @@ def test_there_are_only_so_many_keys(conn, monkeypatch):
     create(conn)
     with pytest.raises(Conflicted) as refused:
         create(conn, "bob")
-    assert refused.value.code == "too_many_keys"
+    assert refused.value.code == "too_many_operator_keys"
 
 
 def test_a_rotated_key_has_another_secret_and_the_one_before_for_as_long_as_is_said(conn):
