@@ -13,7 +13,7 @@ CALLS: dict[tuple[str, str], Call] = {
         {200: ("Who is logged in; the session is in a cookie.", Me)}, (400, 401, 403, 413, 429, 503)
     ),
     ("get", "/v1/operator/session"): Call({200: ("Who calls.", Me)}, (503,), "operator"),
-    ("delete", "/v1/operator/session"): Call({204: ("It is over.", None)}, (400, 503), "operator"),
+    ("delete", "/v1/operator/session"): Call({204: ("It is over.", None)}, (409, 503), "operator"),
     ("get", "/v1/operator/keys"): Call({200: ("Newest first.", Keys)}, (400, 503), "operator"),
     ("post", "/v1/operator/keys"): Call(
         {201: ("The key and its text, which is not told again.", KeyWithSecret)},

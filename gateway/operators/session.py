@@ -23,7 +23,7 @@ from gateway.operators.access import (
     require_viewer,
     said_by,
 )
-from store.errors import BadRequest
+from store.errors import Conflicted
 from store.operators import sessions
 from store.operators.words import SESSION_SECONDS_MAX, Role
 
@@ -77,10 +77,10 @@ async def who_am_i(request: Request) -> Response:
 @router.delete("/session", status_code=204, dependencies=[Depends(require_viewer)])
 @of_its_events
 async def log_out(request: Request) -> Response:
-    """End the session. 400 `no_session` for who calls with a key."""
+    """End the session. 409 `no_session` for who calls with a key."""
     digest = caller_of(request).session
     if digest is None:
-        raise BadRequest("no_session", "You call with a key, so there is no session to end. Revoke the key.")
+        raise Conflicted("no_session", "You call with a key, so there is no session to end. Revoke the key.")
     said = said_by(request, does="logged out")
     await in_database(request, partial(sessions.end, digest=digest, said=said))
     reply = Response(status_code=204, headers={"Cache-Control": "no-store"})
