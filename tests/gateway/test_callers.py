@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from ipaddress import ip_network
 
 import psycopg
 import pytest
+from psycopg import sql
 from starlette.requests import HTTPConnection
 
 from gateway import callers
@@ -435,3 +437,31 @@ async def test_who_is_refused_is_counted_by_why(engine_urls, conn):
         told = (await call("GET", "/metrics")).body.decode()
         for code, count in (("operator_key", 2), ("session_ended", 1), ("operator_key_revoked", 0)):
             assert f'onsale_gateway_operators_refused_total{{code="{code}"}} {count}.0' in told
+
+
+@contextlib.contextmanager
+def nobody_connects(url):
+    """The database takes no connections, and those there are end."""
+    base, _, name = url.rpartition("/")
+    named = sql.Identifier(name)
+    with psycopg.connect(f"{base}/postgres", autocommit=True) as admin:
+        admin.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(named))
+        try:
+            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+            admin.execute(ended, [name])
+            yield
+        finally:
+            admin.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(named))
+
+
+@scenario
+async def test_keys_count_again_as_soon_as_the_database_is_back(engine_urls):
+    with psycopg.connect(engine_urls.database_url, autocommit=True) as conn:
+        made = make(conn)
+    async with served(engine_urls) as call:
+        assert (await call("GET", SESSION, made.secret)).status == 200
+        with nobody_connects(engine_urls.database_url):
+            call.later(callers.BELIEVED_SECONDS)
+            for _ in range(2):
+                assert refusal(await call("GET", SESSION, made.secret)) == (503, "unavailable")
+        assert (await call("GET", SESSION, made.secret)).status == 200
