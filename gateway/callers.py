@@ -123,14 +123,16 @@ class Callers:
         return found
 
     async def again(self, call: HTTPConnection) -> Caller:
-        """Who calls on a socket that stays, as long as they may; raises as `identify` once they may not."""
+        """Who calls on a socket that stays, as long as they may; raises as `identify` once they may not.
+
+        `Unavailable` says nothing about them: ask again.
+        """
         caller: Caller = call.scope[CALLER]
-        if caller.session is not None:
-            del call.scope[CALLER]
-            return await self.identify(call)
-        if caller.key_id is None:
-            return caller
         with self._counting():
+            if caller.session is not None:
+                return await self._read(call)
+            if caller.key_id is None:
+                return caller
             return await self._with_secret(Written(caller.key_id, caller.key_digest))
 
     async def by_key(self, call: HTTPConnection, text: str) -> Caller:
