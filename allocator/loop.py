@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from allocator.announce import answers, given_back, offers, reload_seats, seat_changes, stream_lost
+from allocator.busy import Busy
 from allocator.decide import Ask, Fact, decide_in_pieces, decode_policy, elsewhere_fact
 from allocator.decided import Decided, Row
 from allocator.intake import Arrived, Sorted, read_entries, tell_repeats, undecided, was_created
@@ -62,6 +63,7 @@ class BatchLoop:
         *,
         batch_size_max: int = BATCH_SIZE_MAX,
         now: int | None = None,
+        busy: Busy | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`now` is Postgres' clock in microseconds, where it is known: the last batch may be long ago."""
@@ -71,6 +73,8 @@ class BatchLoop:
         self._keys = keys
         self._batch_size_max = batch_size_max
         self._monotonic = monotonic
+        self.busy = busy or Busy(monotonic=monotonic)
+        """What is counted of this owner's work."""
         self.memory = memory
         self.cursor = cursor
         self._wishes = Wishes(self.memory.layout)
@@ -224,6 +228,7 @@ class BatchLoop:
             last = start + size >= len(asks)
             arrival = through if last else self.cursor.arrival
             rows += self._make_true(asks[start : start + size], arrival)
+        self.busy.batch(asks, len(asks) + len(batch.repeats) + len(batch.echoes))
         changes, self._changes = self._changes, []
         messages = [*changes, *answers(self._event, batch, rows)]
         # a tick trims nothing: below an unmoved cursor may be what `attend` has yet to append again

@@ -17,6 +17,7 @@ import psycopg
 
 from allocator import lease
 from allocator.ballot import BallotKeeper
+from allocator.busy import Busy, EventLoad, StreamClock
 from allocator.follow import Follower, Mismatch
 from allocator.keeper import Keeper
 from allocator.lease import Owned
@@ -44,7 +45,15 @@ STUCK_SECONDS = 10.0
 class EventWorker(threading.Thread):
     """Works for the event `slug` until `stop`. `owned` tells the renewer what to renew."""
 
-    def __init__(self, database_url: str, redis_url: str, event_id: int, slug: str, worker: str) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        redis_url: str,
+        event_id: int,
+        slug: str,
+        worker: str,
+        clock: StreamClock | None = None,
+    ) -> None:
         super().__init__(name=f"allocator-{slug}", daemon=True)
         self._database_url = database_url
         self._redis_url = redis_url
@@ -55,6 +64,28 @@ class EventWorker(threading.Thread):
         self._turned_at = 0.0
         self._lapsed: Owned | None = None
         self.owned: Owned | None = None
+        self._clock = clock or StreamClock()
+        self._follower: Follower | None = None
+        self._loop: BatchLoop | None = None
+
+    @property
+    def warm_batch(self) -> int | None:
+        """The batch that memory is at, as owner or standby; None while it is being loaded."""
+        knows = self._loop or self._follower
+        return None if knows is None else knows.memory.batch_no
+
+    @property
+    def busy(self) -> Busy | None:
+        """What is counted while the event is owned here."""
+        loop = self._loop
+        return None if loop is None else loop.busy
+
+    def load(self) -> EventLoad | None:
+        """How busy the event is, if it is owned here."""
+        loop, owned = self._loop, self.owned
+        if loop is None or owned is None:
+            return None
+        return loop.busy.since_last(self.event_id, owned.epoch, loop.cursor.batch_no)
 
     def stop(self) -> None:
         """Finish the batch under way and give the lease back."""
@@ -84,7 +115,7 @@ class EventWorker(threading.Thread):
                 log.exception("%s: ALERT: the allocator stopped; loading anew", self.slug)
                 self._stop_asked.wait(AWAY_SECONDS)
             finally:
-                self.owned = None
+                self.owned = self._follower = None
 
     def _live(self, conn: Connection) -> None:
         follower, cursor = self._load(conn)
@@ -118,12 +149,17 @@ class EventWorker(threading.Thread):
         layout = load_layout(conn, self.event_id)
         memory, cursor = load_memory(conn, self.event_id, layout)
         # keys after memory: a batch in between is in both, and a key too many is only a suspicion
-        return Follower(conn, self.event_id, memory, load_keys(conn, self.event_id)), cursor
+        self._follower = Follower(conn, self.event_id, memory, load_keys(conn, self.event_id))
+        return self._follower, cursor
 
     def _own(self, truth: PostgresTruth, follower: Follower, cursor: Cursor, clock: int) -> None:
         client = connect_stream(self._redis_url)
         arrivals = RedisArrivals(client, self.slug)
-        loop = BatchLoop(self.slug, truth, arrivals, follower.memory, cursor, follower.keys, now=clock)
+        busy = Busy(self._clock)
+        loop = BatchLoop(
+            self.slug, truth, arrivals, follower.memory, cursor, follower.keys, now=clock, busy=busy
+        )
+        self._loop = loop
         keeper = Keeper(self._database_url, self._redis_url, self.event_id, self.slug, BallotKeeper)
         keeper.start()
         gc.freeze()  # what was loaded stays; collecting it again and again costs more than deciding
@@ -147,6 +183,7 @@ class EventWorker(threading.Thread):
             truth.give_back()
             log.info("%s: handed over at batch %d", self.slug, loop.cursor.batch_no)
         finally:
+            self._loop = None
             keeper.stop()
             keeper.join(KEEPER_SECONDS)
             loop.close()

@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 from typing import Any
-from unittest import mock
 
 import psycopg
 import pytest
@@ -17,7 +16,6 @@ from allocator import __main__ as allocator
 from allocator import balance
 from allocator.balance import BalanceWatch
 from store.database import connect
-from store.settings import EngineUrls
 from tests.allocator.house import SLUG, entry, open_event, owner_of, plan_of, seats
 
 WAIT_SECONDS_MAX = 30
@@ -152,19 +150,15 @@ def test_the_allocators_process_watches_the_events_it_owns(engine_urls, heard, m
 
 
 def test_more_events_than_an_allocator_works_for_are_an_alert_that_names_who_is_left(
-    database_url, redis_url, heard, monkeypatch
+    database_url, heard, monkeypatch
 ):
     """Once, however often it looks; those that were made first are worked for."""
     both = [open_event(database_url, plan_of(), slug) for slug in ("first", "second")]
-    started: dict[int, Any] = {}
     monkeypatch.setattr(allocator, "EVENTS_MAX", 1)
-    monkeypatch.setattr(allocator, "EventWorker", lambda *about: started.setdefault(about[2], mock.Mock()))
-    monkeypatch.setattr(allocator, "renew", lambda conn, workers: None)
-    alerts, stop = heard("ALERT"), mock.Mock()
-    stop.wait.side_effect = [False, False, True]
+    alerts, on_sale = heard("ALERT"), allocator.OnSale()
     with connect(database_url, "test") as conn:
-        allocator._attend(conn, EngineUrls(database_url, redis_url), "here:1", {}, stop)
-    assert list(started) == both[:1]
+        looks = [on_sale(conn) for _ in range(2)]
+    assert [[one.event_id for one in look] for look in looks] == [both[:1]] * 2
     told = [line for line in alerts.lines if "ALERT" in line]
     assert len(told) == 1
     assert "more than 1 events are on sale at once: nobody decides second" in told[0]
