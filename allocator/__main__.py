@@ -15,8 +15,10 @@ from store.settings import EngineUrls
 
 log = logging.getLogger("onsale.allocator")
 
-EVENTS_MAX = 200
+EVENTS_MAX = 400
 """Most events an allocator works for, those that were made first; that more are on sale is an alert."""
+OWN_MAX = 16
+"""So many have threads and connections of their own; those that come when there are as many share."""
 
 ON_SALE = """
 -- A draft from a minute before it opens by itself.
@@ -49,6 +51,8 @@ class OnSale:
 
     def __init__(self) -> None:
         self._too_many = False
+        self._own: set[int] = set()
+        self._shared: set[int] = set()
 
     def __call__(self, conn: Connection) -> list[Assigned]:
         found = conn.execute(ON_SALE, (EVENTS_MAX + 1,)).fetchall()
@@ -60,7 +64,12 @@ class OnSale:
                 found[-1][1],
             )
         self._too_many = len(found) > EVENTS_MAX
-        return [Assigned(*event) for event in found[:EVENTS_MAX]]
+        on_sale = dict(found[:EVENTS_MAX])
+        self._own &= on_sale.keys()
+        self._shared &= on_sale.keys()  # who shares does so until its end: changing has a price
+        for event_id in sorted(on_sale.keys() - self._own - self._shared):
+            (self._own if len(self._own) < OWN_MAX else self._shared).add(event_id)
+        return [Assigned(event, slug, shared=event in self._shared) for event, slug in on_sale.items()]
 
 
 if __name__ == "__main__":

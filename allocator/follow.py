@@ -18,6 +18,7 @@ from allocator.keys import Keys
 from allocator.load import Connection
 from allocator.memory import Hold, Memory, Overlay
 from allocator.wishes import Wishes
+from store.stream.port import BEGINNING
 from store.words import Arrival, HoldId, LedgerKind, WaitId
 
 BATCHES_AT_A_TIME = 64
@@ -80,14 +81,25 @@ _decode_held = msgspec.json.Decoder(_HeldResult).decode
 class Follower:
     """Keeps `memory` and `keys` where the ledger is."""
 
-    def __init__(self, conn: Connection, event_id: int, memory: Memory, keys: Keys) -> None:
+    def __init__(
+        self,
+        conn: Connection,
+        event_id: int,
+        memory: Memory,
+        keys: Keys,
+        arrival: Arrival = BEGINNING,
+    ) -> None:
         self._conn = conn
         self._event_id = event_id
         self.memory = memory
         self.keys = keys
         self._wishes = Wishes(memory.layout)
-        self.arrival: Arrival | None = None
-        """The cursor after the last batch followed; None until there was one."""
+        self.arrival = arrival
+        """The cursor after the last batch followed, or as memory was loaded."""
+
+    def on(self, conn: Connection) -> Follower:
+        """The same on another connection."""
+        return Follower(conn, self._event_id, self.memory, self.keys, self.arrival)
 
     def catch_up(self) -> None:
         """Follow the ledger to its end. Raises `Mismatch`; then memory must be loaded anew."""

@@ -11,6 +11,7 @@ attended to the event for long, holds get the time back with it (`store.lost_tim
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID, uuid4
 
@@ -22,13 +23,33 @@ log = logging.getLogger("onsale.allocator")
 
 LEASE_SECONDS = 2.5
 RENEW_SECONDS = 0.5
+PRECEDENCE_SECONDS = 0.5
+"""For so long what was given back is left to the one who is to own it."""
 
-LOOK: Final = """
+GIVEN_BACK: Final = f"""
+       lease.owner IS NULL AND lease.renewed_at IS NOT NULL
+       AND lease.renewed_at > clock_timestamp() - make_interval(secs => {PRECEDENCE_SECONDS})
+"""
+LOOK_AT_ALL: Final = f"""
+-- Of many events at once: of each that can be taken or has batches beyond what is known of it.
+SELECT known.event_id, event_cursor.epoch, lease.owner, stands.free, event_cursor.batch_no, {GIVEN_BACK}
+  FROM unnest(%(events)s::int[], %(batches)s::bigint[]) AS known (event_id, batch_no)
+  JOIN event_cursor USING (event_id) JOIN lease USING (event_id)
+  LEFT JOIN pg_stat_activity AS backend
+    ON backend.pid = lease.backend_pid AND backend.backend_start = lease.backend_start
+ CROSS JOIN LATERAL (
+   SELECT lease.owner IS NULL OR backend.pid IS NULL
+          OR lease.renewed_at < clock_timestamp() - make_interval(secs => %(lease)s) AS free) AS stands
+ WHERE stands.free OR event_cursor.batch_no <> known.batch_no
+"""
+
+LOOK: Final = f"""
 SELECT event_cursor.epoch, lease.owner,
        lease.owner IS NULL
        OR lease.renewed_at < clock_timestamp() - make_interval(secs => %s)
        OR NOT EXISTS (SELECT FROM pg_stat_activity AS backend
-                       WHERE backend.pid = lease.backend_pid AND backend.backend_start = lease.backend_start)
+                       WHERE backend.pid = lease.backend_pid AND backend.backend_start = lease.backend_start),
+       event_cursor.batch_no, {GIVEN_BACK}
   FROM event_cursor JOIN lease USING (event_id)
  WHERE event_id = %s
 """
@@ -41,21 +62,30 @@ SELECT pg_terminate_backend(backend.pid, 5000)
  WHERE lease.event_id = %s AND lease.owner = %s AND backend.pid <> pg_backend_pid()
 """
 
+END_OTHER_BACKEND: Final = END_BACKEND + " AND backend.pid <> %s"
+"""The same, where the event is taken for another connection than this one."""
+
 RAISE_EPOCH: Final = """
 -- Of several standbys one finds the epoch it looked at. Waits for the old owner's transaction, if any.
 UPDATE event_cursor SET epoch = epoch + 1, owner = %s WHERE event_id = %s AND epoch = %s RETURNING epoch
 """
 
-TAKE: Final = f"""
+_TAKE: Final = f"""
 -- Not after an outage that is not given back, also if that began since it was looked for.
 UPDATE lease
-   SET owner = %s, worker = %s, renewed_at = clock_timestamp(), backend_pid = pg_backend_pid(),
-       backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())
+   SET owner = %s, worker = %s, renewed_at = clock_timestamp(), {{backend}}
   FROM event_cursor, event
  WHERE lease.event_id = %s AND event_cursor.event_id = lease.event_id AND event.id = lease.event_id
    AND NOT {OUT}
 RETURNING true
 """
+TAKE: Final = _TAKE.format(
+    backend="""backend_pid = pg_backend_pid(),
+       backend_start = (SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid())"""
+)
+TAKE_FOR: Final = _TAKE.format(backend="backend_pid = %s, backend_start = %s")
+"""The event is owned through another connection than this one."""
+BACKEND: Final = "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 
 RENEW: Final = f"""
 -- Not what nobody attended to for so long that holds get the time back: renewing would hide it.
@@ -66,9 +96,16 @@ UPDATE lease SET renewed_at = clock_timestamp()
 RETURNING lease.event_id
 """
 
-GIVE_BACK: Final = """
-UPDATE lease SET owner = NULL WHERE event_id = %s AND owner = %s
+GIVE_BACK: Final = f"""
+-- A sign of life too, which tells for how long nobody owns the event; but none that would hide an outage.
+UPDATE lease
+   SET owner = NULL, renewed_at = CASE WHEN {UNATTENDED} THEN lease.renewed_at ELSE clock_timestamp() END
+  FROM event_cursor
+ WHERE event_cursor.event_id = lease.event_id AND lease.event_id = %s AND lease.owner = %s
 """
+
+GIVE_ALL_BACK: Final = GIVE_BACK.replace("= %s", "= ANY (%s)")
+"""The same for many events at once: an owner's token is of one of them."""
 
 CLOCK: Final = """
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
@@ -84,12 +121,23 @@ class Owned(NamedTuple):
     owner: UUID
 
 
+class Backend(NamedTuple):
+    """A connection as Postgres knows it; its number alone comes again."""
+
+    pid: int
+    start: datetime
+
+
 class Seen(NamedTuple):
     """The lease as a standby sees it."""
 
     epoch: int
     owner: UUID | None
     free: bool
+    batch_no: int
+    """Of the last batch: a standby whose memory is there has nothing to follow."""
+    given_back: bool
+    """By its owner, a moment ago: whoever is to own the event goes first."""
 
 
 def look(conn: Connection, event_id: int) -> Seen:
@@ -100,14 +148,35 @@ def look(conn: Connection, event_id: int) -> Seen:
     return Seen(*row)
 
 
-def take(conn: Connection, event_id: int, seen: Seen, worker: str) -> Owned | None:
+def look_at_all(conn: Connection, batches: dict[int, int]) -> dict[int, Seen]:
+    """Of events whose memory is at these batches: each that can be taken over or has gone on since."""
+    given = {"events": list(batches), "batches": list(batches.values()), "lease": LEASE_SECONDS}
+    rows = conn.execute(LOOK_AT_ALL, given).fetchall()
+    conn.commit()
+    return {event_id: Seen(*seen) for event_id, *seen in rows}
+
+
+def backend(conn: Connection) -> Backend:
+    """What the leases call this connection, if events are owned through it."""
+    row = conn.execute(BACKEND).fetchone()
+    conn.commit()
+    assert row is not None, "who asks is there"
+    return Backend(*row)
+
+
+def take(
+    conn: Connection, event_id: int, seen: Seen, worker: str, through: Backend | None = None
+) -> Owned | None:
     """Take the event over on this connection, or None when somebody else was quicker, or it took too long.
 
-    Where nobody attended to it for long, running holds get the time back in the same transaction: once,
-    whoever is killed meanwhile.
+    `through`: batches will be written on that connection of ours, which is not ended. Where nobody attended
+    to it for long, running holds get the time back in the same transaction: once, whoever is killed.
     """
     if seen.owner is not None:
-        conn.execute(END_BACKEND, (event_id, seen.owner))
+        if through is None:
+            conn.execute(END_BACKEND, (event_id, seen.owner))
+        else:
+            conn.execute(END_OTHER_BACKEND, (event_id, seen.owner, through.pid))
         conn.commit()
     owner = uuid4()
     outage = lock_outage(conn, event_id)
@@ -116,7 +185,8 @@ def take(conn: Connection, event_id: int, seen: Seen, worker: str) -> Owned | No
         conn.rollback()
         return None
     lost_us = give_outage_back(conn, event_id) if outage else 0
-    if conn.execute(TAKE, (owner, worker, event_id)).fetchone() is None:
+    statement, more = (TAKE, ()) if through is None else (TAKE_FOR, through)
+    if conn.execute(statement, (owner, worker, *more, event_id)).fetchone() is None:
         conn.rollback()
         return None
     conn.commit()
@@ -147,4 +217,10 @@ def renew(conn: Connection, owned: dict[int, Owned]) -> set[int]:
 def give_back(conn: Connection, event_id: int, owned: Owned) -> None:
     """A planned stop: the next standby takes over at once."""
     conn.execute(GIVE_BACK, (event_id, owned.owner))
+    conn.commit()
+
+
+def give_all_back(conn: Connection, owned: dict[int, Owned]) -> None:
+    """The same for many events in one transaction."""
+    conn.execute(GIVE_ALL_BACK, (list(owned), [right.owner for right in owned.values()]))
     conn.commit()

@@ -146,6 +146,10 @@ class BatchLoop:
         if self.memory.batch_no and was_created(entries):
             reads = self._gather(entries)
             arrived = self._read_entries([entry for read in reads for entry in read])
+        self._decide_read(reads, arrived)
+
+    def _decide_read(self, reads: Sequence[Sequence[RawEntry]], arrived: Arrived) -> None:
+        """Decide what came of these reads."""
         try:
             batch = tell_repeats(
                 arrived, self._keys, self._truth.known, self._truth.conflicts, partly=self._partly

@@ -1,8 +1,9 @@
 """One event on one worker: stand by with a warm memory, take over, own, hand over.
 
-A thread per event; a process per `python -m allocator`, in which `renew` keeps what its workers own.
-Whatever ends an ownership (fenced, Postgres away, a bug) leads back to standing by with memory loaded from
-Postgres, never on with doubtful memory.
+A thread per event; `renew` keeps what the workers of a process own (`allocator.attend`). Whatever ends an
+ownership otherwise than in order (fenced, Postgres away, a bug) leads back to standing by with memory loaded
+from Postgres, never on with doubtful memory. Who hands over by plan (`allocator.direction`) keeps the memory,
+and follows with it; who is to take over has its connections open before.
 """
 
 from __future__ import annotations
@@ -12,28 +13,32 @@ import logging
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
+from typing import NamedTuple, Protocol
 
 import psycopg
 
 from allocator import lease
 from allocator.ballot import BallotKeeper
 from allocator.busy import Busy, EventLoad, StreamClock
+from allocator.direction import Direction
 from allocator.follow import Follower, Mismatch
 from allocator.keeper import Keeper
+from allocator.keys import Keys
 from allocator.lease import Owned
 from allocator.load import Connection, load_keys, load_layout, load_memory
 from allocator.loop import BatchLoop
+from allocator.memory import Memory
 from allocator.ports import Cursor
 from allocator.truth import PostgresTruth
 from store.database import connect
 from store.errors import Fenced, OutcomeUnknown, StreamMissing, StreamUnavailable, Unavailable
 from store.stream.redis_stream import RedisArrivals
 from store.stream.redis_stream import connect as connect_stream
+from store.words import Arrival
 
 log = logging.getLogger("onsale.allocator")
 
-LOOK_SECONDS = 0.15
-"""How often a standby looks at the lease and follows the ledger."""
 AWAY_SECONDS = 0.3
 """Pause between tries while an engine is away."""
 KEEPER_SECONDS = 2.0
@@ -42,8 +47,18 @@ STUCK_SECONDS = 10.0
 """An owner whose loop has not turned for so long is not renewed."""
 
 
+class Kept(NamedTuple):
+    """What an owner knew when it gave the event back: what it decided is what the ledger says."""
+
+    memory: Memory
+    keys: Keys
+    arrival: Arrival
+
+
 class EventWorker(threading.Thread):
     """Works for the event `slug` until `stop`. `owned` tells the renewer what to renew."""
+
+    shared = False
 
     def __init__(
         self,
@@ -64,8 +79,10 @@ class EventWorker(threading.Thread):
         self._turned_at = 0.0
         self._lapsed: Owned | None = None
         self.owned: Owned | None = None
+        self._direction = Direction()
         self._clock = clock or StreamClock()
         self._follower: Follower | None = None
+        self._kept: Kept | None = None
         self._loop: BatchLoop | None = None
 
     @property
@@ -99,6 +116,10 @@ class EventWorker(threading.Thread):
         """This right could not be renewed: stand by, and take the event again if it is free."""
         self._lapsed = right
 
+    def direct(self, preferred: bool | None, successor_warm: bool = False) -> None:
+        """Who is to own the event, as in `allocator.attend.Assigned`; as often as it is known again."""
+        self._direction.direct(preferred, successor_warm)
+
     def run(self) -> None:
         while not self._stop_asked.is_set():
             try:
@@ -118,43 +139,71 @@ class EventWorker(threading.Thread):
                 self.owned = self._follower = None
 
     def _live(self, conn: Connection) -> None:
-        follower, cursor = self._load(conn)
-        owned = None
-        while owned is None:
-            seen = lease.look(conn, self.event_id)
-            if seen.free:
-                owned = lease.take(conn, self.event_id, seen, self._worker)
-                continue
-            follower, cursor = self._catch_up(conn, follower, cursor)
-            if self._stop_asked.wait(LOOK_SECONDS):
+        """Stand by until the event is taken, then own it until it is given back."""
+        kept, self._kept = self._kept, None
+        if kept is None:
+            self._load(conn)
+        else:
+            self._follower = Follower(conn, self.event_id, *kept)
+        client = connect_stream(self._redis_url)
+        try:
+            owned = self._stand_by(conn, RedisArrivals(client, self.slug))
+            if owned is None:
                 return
-        self._turned_at = time.monotonic()
-        self.owned = owned
-        follower, cursor = self._catch_up(conn, follower, cursor)
-        now = Cursor(owned.epoch, follower.memory.batch_no, follower.arrival or cursor.arrival)
-        log.info("%s: owner since epoch %d, batch %d", self.slug, *now[:2])
-        clock = lease.clock(conn)
-        truth = PostgresTruth(conn, self._database_url, self.event_id, owned, follower.memory.layout)
-        self._own(truth, follower, now, clock)
+            self._turned_at = time.monotonic()
+            self.owned = owned
+            self._direction.took(owned.epoch)
+            follower = self._catch_up(conn)
+            now = Cursor(owned.epoch, follower.memory.batch_no, follower.arrival)
+            log.info("%s: owner since epoch %d, batch %d", self.slug, *now[:2])
+            clock = lease.clock(conn)
+            truth = PostgresTruth(conn, self._database_url, self.event_id, owned, follower.memory.layout)
+            self._own(truth, RedisArrivals(client, self.slug), follower, now, clock)
+        finally:
+            client.close()
 
-    def _catch_up(self, conn: Connection, follower: Follower, cursor: Cursor) -> tuple[Follower, Cursor]:
+    def _stand_by(self, conn: Connection, arrivals: RedisArrivals) -> Owned | None:
+        """Follow until the event could be taken; None where this worker is to stop."""
+        direction, met = self._direction, False
+        while True:
+            seen = lease.look(conn, self.event_id)
+            if direction.may_take(seen):
+                owned = lease.take(conn, self.event_id, seen, self._worker)
+                if owned is not None:
+                    return owned
+                continue
+            follower = self._follower
+            if follower is None or seen.batch_no != follower.memory.batch_no:
+                follower = self._catch_up(conn)
+            if direction.expects and not met:
+                met = True
+                with suppress(StreamUnavailable):  # so that its connection is open
+                    arrivals.read(follower.arrival, count_max=1, block_ms=0)
+            if self._stop_asked.wait(direction.look_seconds()):
+                return None
+
+    def _catch_up(self, conn: Connection) -> Follower:
+        follower = self._follower
+        assert follower is not None, "who stands by has loaded"
         try:
             follower.catch_up()
         except Mismatch as mismatch:
             log.error("%s: ALERT: standby and ledger disagree, loading anew: %s", self.slug, mismatch)
             return self._load(conn)
-        return follower, cursor
+        return follower
 
-    def _load(self, conn: Connection) -> tuple[Follower, Cursor]:
+    def _load(self, conn: Connection) -> Follower:
         layout = load_layout(conn, self.event_id)
         memory, cursor = load_memory(conn, self.event_id, layout)
         # keys after memory: a batch in between is in both, and a key too many is only a suspicion
-        self._follower = Follower(conn, self.event_id, memory, load_keys(conn, self.event_id))
-        return self._follower, cursor
+        keys = load_keys(conn, self.event_id)
+        self._follower = Follower(conn, self.event_id, memory, keys, cursor.arrival)
+        return self._follower
 
-    def _own(self, truth: PostgresTruth, follower: Follower, cursor: Cursor, clock: int) -> None:
-        client = connect_stream(self._redis_url)
-        arrivals = RedisArrivals(client, self.slug)
+    def _own(
+        self, truth: PostgresTruth, arrivals: RedisArrivals, follower: Follower, cursor: Cursor, clock: int
+    ) -> None:
+        """Until it is given back: because this worker is to stop, or another one is to own the event."""
         busy = Busy(self._clock)
         loop = BatchLoop(
             self.slug, truth, arrivals, follower.memory, cursor, follower.keys, now=clock, busy=busy
@@ -165,7 +214,7 @@ class EventWorker(threading.Thread):
         gc.freeze()  # what was loaded stays; collecting it again and again costs more than deciding
         try:
             attended = False
-            while not self._stop_asked.is_set():
+            while not (self._stop_asked.is_set() or self._direction.hands_over()):
                 self._turned_at = time.monotonic()
                 if self._lapsed == self.owned:
                     raise Fenced
@@ -181,17 +230,29 @@ class EventWorker(threading.Thread):
                     loop.tick()
                     self._stop_asked.wait(AWAY_SECONDS)
             truth.give_back()
+            self._direction.handed_over(cursor.epoch)
+            self._kept = Kept(loop.memory, follower.keys, loop.cursor.arrival)
             log.info("%s: handed over at batch %d", self.slug, loop.cursor.batch_no)
         finally:
             self._loop = None
             keeper.stop()
             keeper.join(KEEPER_SECONDS)
             loop.close()
-            client.close()
             truth.close()
 
 
-def renew(conn: Connection, workers: Iterable[EventWorker]) -> None:
+class Renewed(Protocol):
+    """Who may own an event: an `EventWorker`, or an event that shares its worker with others."""
+
+    event_id: int
+    owned: Owned | None
+
+    def attends(self) -> bool: ...
+
+    def lapse(self, right: Owned) -> None: ...
+
+
+def renew(conn: Connection, workers: Iterable[Renewed]) -> None:
     """Say of what these workers own and attend to that they do; who cannot say so any more hears it."""
     owned = {work.event_id: (work, right) for work in workers if (right := work.owned) and work.attends()}
     if owned:

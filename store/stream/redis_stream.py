@@ -68,7 +68,7 @@ redis.call('XTRIM', KEYS[1], 'MINID', ARGV[2])
 return 1
 """
 
-_LOST = (RedisConnectionError, RedisTimeoutError, OSError)
+LOST = (RedisConnectionError, RedisTimeoutError, OSError)
 _REFUSALS = ("OOM", "READONLY", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN")
 """What a server says that takes no writes just now: full, a replica, its disk broken. Nothing was done."""
 
@@ -99,7 +99,7 @@ def _arrivals(reply: Any) -> list[Arrival]:
     return [Arrival(identifier.decode()) for identifier in reply]
 
 
-def _last_generated(info: Any) -> Arrival:
+def last_generated(info: Any) -> Arrival:
     """From XINFO STREAM: a flat list under RESP2, a dict once redis-py or RESP3 has parsed it."""
     if isinstance(info, list):
         info = dict(zip(info[::2], info[1::2], strict=True))
@@ -107,11 +107,11 @@ def _last_generated(info: Any) -> Arrival:
     return Arrival(value.decode() if isinstance(value, bytes) else value)
 
 
-def _is_missing(error: ResponseError) -> bool:
+def is_missing(error: ResponseError) -> bool:
     return "no such key" in str(error).lower()
 
 
-def _is_refusal(error: ResponseError) -> bool:
+def is_refusal(error: ResponseError) -> bool:
     """redis-py keeps the code in the class or in the text, depending on the code and on who raised it."""
     return isinstance(error, (OutOfMemoryError, ReadOnlyError)) or str(error).startswith(_REFUSALS)
 
@@ -133,10 +133,10 @@ class RedisIntake:
         try:
             return _arrivals(await self._append(entries))
         except ResponseError as error:
-            if _is_refusal(error):
+            if is_refusal(error):
                 raise StreamUnavailable from error
             raise
-        except _LOST as error:
+        except LOST as error:
             raise OutcomeUnknown from error
 
     async def _append(self, entries: Sequence[bytes]) -> Any:
@@ -170,9 +170,9 @@ class RedisIntake:
 
     async def last_arrival(self) -> Arrival | None:
         try:
-            return _last_generated(await self._client.xinfo_stream(self._key))
+            return last_generated(await self._client.xinfo_stream(self._key))
         except ResponseError as error:
-            if _is_missing(error):
+            if is_missing(error):
                 return None
             raise
 
@@ -201,9 +201,9 @@ class RedisArrivals:
 
     def ensure_above(self, cursor: Arrival) -> bool:
         try:
-            last = _last_generated(self._call("XINFO", "STREAM", self._key))
+            last = last_generated(self._call("XINFO", "STREAM", self._key))
         except ResponseError as error:
-            if not _is_missing(error):
+            if not is_missing(error):
                 raise
         else:
             if arrival_order(last) >= arrival_order(cursor):
@@ -257,10 +257,10 @@ class RedisArrivals:
         try:
             replies = pipeline.execute()
         except ResponseError as error:
-            if _is_refusal(error):
+            if is_refusal(error):
                 raise StreamUnavailable from error
             raise
-        except _LOST as error:
+        except LOST as error:
             raise StreamUnavailable from error
         return trim_through is None or bool(replies[0])
 
@@ -268,8 +268,8 @@ class RedisArrivals:
         try:
             return self._execute(*command)
         except ResponseError as error:
-            if _is_refusal(error):
+            if is_refusal(error):
                 raise StreamUnavailable from error
             raise
-        except _LOST as error:
+        except LOST as error:
             raise StreamUnavailable from error

@@ -44,11 +44,11 @@ def standby(database_url: str) -> Iterator[lease.Connection]:
 
 
 def test_an_event_nobody_owns_is_free(standby, event):
-    assert lease.look(standby, event) == lease.Seen(0, None, True)
+    assert lease.look(standby, event) == lease.Seen(0, None, True, 0, False)
 
 
 def test_an_event_whose_owner_attends_is_not_free(owner, standby):
-    assert lease.look(standby, owner.event_id) == (*owner.owned, False)
+    assert lease.look(standby, owner.event_id) == (*owner.owned, False, 0, False)
 
 
 def test_an_owner_that_has_not_renewed_for_long_may_be_relieved_and_renewing_keeps_it(owner, standby):
@@ -73,17 +73,25 @@ def test_an_owner_whose_backend_was_killed_may_be_relieved_at_once(owner, standb
 def test_an_owner_that_gives_back_is_relieved_at_once_and_its_backend_is_left_alone(owner, standby):
     owner.truth.give_back()
     seen = lease.look(standby, owner.event_id)
-    assert (seen.owner, seen.free) == (None, True)
+    assert (seen.owner, seen.free, seen.given_back) == (None, True, True)
     assert lease.take(standby, owner.event_id, seen, "standby") is not None
     assert owner.conn.execute("SELECT 1").fetchone() == (1,)
     owner.conn.rollback()
+
+
+def test_what_was_given_back_is_left_to_one_for_a_moment_only(owner, standby):
+    owner.truth.give_back()
+    assert lease.look(standby, owner.event_id).given_back
+    owner.query_nothing(STALE)
+    seen = lease.look(standby, owner.event_id)
+    assert (seen.free, seen.given_back) == (True, False)
 
 
 def test_giving_back_what_is_owned_no_more_gives_nothing_back(owner, standby):
     owner.query_nothing(STALE)
     taken = lease.take(standby, owner.event_id, lease.look(standby, owner.event_id), "standby")
     lease.give_back(standby, owner.event_id, owner.owned)
-    assert lease.look(standby, owner.event_id) == (*(taken or ()), False)
+    assert lease.look(standby, owner.event_id) == (*(taken or ()), False, 0, False)
 
 
 def test_of_standbys_that_saw_the_same_only_the_first_takes(owner, standby, database_url):

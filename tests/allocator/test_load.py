@@ -82,9 +82,9 @@ def test_a_standby_whose_memory_does_not_fit_the_ledger_says_so(database_url, re
 def test_a_standby_knows_where_to_go_on_and_which_keys_are_decided(database_url, redis_url):
     with owner_of(database_url, redis_url) as owner, connect(database_url, "standby") as conn:
         memory, cursor = load_memory(conn, owner.event_id, owner.memory.layout)
-        follower = Follower(conn, owner.event_id, memory, load_keys(conn, owner.event_id))
+        follower = Follower(conn, owner.event_id, memory, load_keys(conn, owner.event_id), cursor.arrival)
         follower.catch_up()
-        assert (follower.arrival, cursor) == (None, owner.loop.cursor)
+        assert (follower.arrival, cursor) == (cursor.arrival, owner.loop.cursor)
         owner.ask(entry("ann", "r1", seats("A-1")))
         follower.catch_up()
         assert follower.arrival == owner.loop.cursor.arrival

@@ -225,6 +225,14 @@ def test_renewing_does_not_hide_an_outage(owner):
         assert len(outages(owner)) == 1
 
 
+def test_giving_back_hides_no_outage(owner):
+    held(owner, "ann")
+    away(owner)
+    owner.truth.give_back()
+    with heir_of(owner):
+        assert len(outages(owner)) == 1
+
+
 def test_a_worker_that_cannot_renew_takes_its_event_again_and_tells_holders(owner, redis_url):
     held(owner, "ann")
     owner.query_nothing("UPDATE hold SET expires_at = expires_at + interval '1 hour'")  # nothing else is due

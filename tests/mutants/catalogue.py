@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.guards import (
     allocator_decide,
+    allocator_handover,
     allocator_lease,
     allocator_limits,
     allocator_loop,
@@ -102,6 +103,7 @@ def all_mutants() -> list[Mutant]:
         *allocator_truth.MUTANTS,
         *allocator_sql.MUTANTS,
         *allocator_waiting.MUTANTS,
+        *allocator_handover.MUTANTS,
         *allocator_lease.MUTANTS,
         *room_guard.MUTANTS,
         *room_human.MUTANTS,

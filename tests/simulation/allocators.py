@@ -19,7 +19,7 @@ from uuid import UUID
 
 import psycopg
 
-from allocator import ballot, follow, keeper, lease, loop, readahead, worker
+from allocator import ballot, direction, follow, keeper, lease, loop, readahead, worker
 from allocator.decide import Ask
 from allocator.decided import Row
 from allocator.intake import Sorted
@@ -232,7 +232,7 @@ def on_virtual_engines(
             "gc": SimpleNamespace(freeze=lambda: None),
             "time": clock,
             "log": _Alerts(world),
-            "LOOK_SECONDS": look_seconds,
+            "Direction": partial(direction.Direction, world.monotonic),
             "Keeper": lambda *args: VirtualKeeper(here(), *args),
         }),
         (keeper, {
@@ -242,6 +242,7 @@ def on_virtual_engines(
             "Steps": partial(keeper.Steps, monotonic=world.monotonic),
             "log": KeeperLog(world),
         }),
+        (direction, {"LOOK_SECONDS": look_seconds}),
         (ballot, {"PIECE_MAX": piece_max, "AHEAD_MAX": 2 * piece_max}),
         (ballot_rows, {"LET_IN_MAX": piece_max, "NEAR_MAX": piece_max}),
         (waiting_room, {"time": clock, "ShownStatus": partial(status.ShownStatus, world.monotonic)}),

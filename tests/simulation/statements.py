@@ -26,6 +26,7 @@ from tests.simulation.postgres import ONE, AreaRow, CursorRow, EventRow, FactRow
 from tests.simulation.room_statements import ROOMS, moment
 from tests.simulation.sale_statements import SALES
 from tests.simulation.ticket_statements import TICKETS
+from tests.simulation.world import SECOND
 
 Rows = list[tuple[Any, ...]]
 Statement = Callable[[Session, Any], Rows]
@@ -35,7 +36,9 @@ Statement = Callable[[Session, Any], Rows]
 
 def _look(session: Session, values: Sequence[Any]) -> Rows:
     cursor, row = session.get("cursor", ONE), session.get("lease", ONE)
-    return [(cursor.epoch, row.owner, session.database.lease_is_free(values[0]))]
+    free, now = session.database.lease_is_free(values[0]), session.database.clock()
+    given_back = row.owner is None and row.renewed_at > now - int(lease.PRECEDENCE_SECONDS * SECOND)
+    return [(cursor.epoch, row.owner, free, cursor.batch_no, given_back)]
 
 
 def end_backend(session: Session, owner: Any) -> None:

@@ -66,7 +66,9 @@ class VirtualTruth:
         session.lock("lease", ONE)
         row = session.get("lease", ONE)
         if row.owner == self._owned.owner:
-            session.put("lease", ONE, row._replace(owner=None))
+            now = self._database.clock()
+            at = now if self.attended() else row.renewed_at
+            session.put("lease", ONE, row._replace(owner=None, renewed_at=at))
         session.commit()
 
     # --- a batch ---

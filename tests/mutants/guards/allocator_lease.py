@@ -100,8 +100,8 @@ MUTANTS: list[Mutant] = [
     lease(
         Kind.TAKEOVER,
         "giving back gives back only what is still owned",
-        "SET owner = NULL WHERE event_id = %s AND owner = %s",
-        "SET owner = NULL WHERE event_id = %s AND (owner = %s OR true)",
+        'lease.event_id = %s AND lease.owner = %s\n"""\n\nCLOCK',
+        'lease.event_id = %s AND (lease.owner = %s OR true)\n"""\n\nCLOCK',
         f"{LEASE}::test_giving_back_what_is_owned_no_more_gives_nothing_back",
     ),
     In("allocator/worker.py")(
