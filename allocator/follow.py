@@ -7,6 +7,7 @@ what does not fit memory is noticed where it is applied (`Mismatch`): then memor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -113,12 +114,13 @@ class Follower:
             rows = self._conn.execute(CHANGES, (self._event_id, after, heads[-1][0])).fetchall()
             by_batch = {batch_no: list(group) for batch_no, group in groupby(rows, itemgetter(0))}
             for batch_no, batch_time, arrival in heads:
-                self._apply(batch_no, batch_time, by_batch.get(batch_no, []))
+                self.apply(batch_no, batch_time, by_batch.get(batch_no, []))
                 self.arrival = Arrival(arrival)
         self._conn.commit()
         return len(heads) == BATCHES_AT_A_TIME
 
-    def _apply(self, batch_no: int, batch_time: int, rows: list[tuple[Any, ...]]) -> None:
+    def apply(self, batch_no: int, batch_time: int, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Let memory be after this batch; rows as in `CHANGES`. Raises `Mismatch` where that cannot be."""
         memory, suspect = self.memory, self.keys.suspect
         if batch_no != memory.batch_no + 1:
             raise Mismatch(f"batch {memory.batch_no + 1} is missing before {batch_no}")

@@ -1,6 +1,8 @@
 """The ledger, decided again: `./run verify` proves every answer.
 
-What the ledger says went in is fed to the very function that decided, and what comes out compared.
+What the ledger says went in is fed to the very function that decided, of the version that each batch names
+(`allocator.versions`), and what comes out compared. A batch of a version that this code does not have is
+followed as a standby follows it, and said to be unproven; those after it are proven again.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from typing import Any, NamedTuple
 import msgspec
 import psycopg
 
-from allocator.decide import CODE_VERSION, Ask, Fact, decide
+from allocator.decide import Ask, Fact, decide
 from allocator.decided import Row
-from allocator.follow import decode_fact
+from allocator.follow import Follower, Mismatch, decode_fact
+from allocator.keys import Keys
 from allocator.load import load_first_layout, load_layout
 from allocator.memory import Memory, Overlay
 from allocator.offering import OffersFirst
+from allocator.versions import VERSIONS, Decide
 from allocator.wishes import Wish, Wishes
 from store.ledger import DIGEST_BYTES, GENESIS, batch_hash, row_digest
 from store.words import Arrival, EventState, LedgerKind, Outcome, Policy
@@ -47,6 +51,13 @@ class Finding(NamedTuple):
 
     batch_no: int
     position: int | None
+    story: str
+
+
+class Unproven(NamedTuple):
+    """A batch that is as it was written, and that this code cannot decide again."""
+
+    batch: Batch
     story: str
 
 
@@ -88,8 +99,10 @@ def read_batches(conn: Connection, event_id: int, after: int) -> Iterator[Batch]
         after = heads[-1][0]
 
 
-def decide_again(memory: Memory, wishes: Wishes, batch: Batch) -> list[Row]:
-    """What must have come out of this batch. Moves `memory` to after it. `wishes` are by its layout."""
+def decide_again(memory: Memory, wishes: Wishes, batch: Batch, decide: Decide = decide) -> list[Row]:
+    """What must have come out of this batch. Moves `memory` to after it. `wishes` are by its layout, and they
+    and `decide` of the version that decided it.
+    """
     facts: list[Fact] = []
     asks: list[Ask] = []
     for row in batch.rows:
@@ -107,31 +120,37 @@ def decide_again(memory: Memory, wishes: Wishes, batch: Batch) -> list[Row]:
     return decided.rows
 
 
-def verify(conn: Connection, event_id: int) -> Iterator[Finding | Batch]:
-    """Decide an event's whole ledger again from its first batch. Yields each good batch, and each finding.
+def verify(conn: Connection, event_id: int) -> Iterator[Finding | Unproven | Batch]:
+    """Decide an event's whole ledger again from its first batch. Yields each good batch, each that cannot be
+    proven, and each finding.
 
     After a batch whose rows were changed, its own story is the finding and the replay goes on from
     what the ledger says, as far as it makes sense: the first finding is the one to look at.
     """
     layout = load_first_layout(conn, event_id)
     memory = Memory(layout, Policy(EventState.DRAFT))
-    wishes = Wishes(layout)
+    wishes = {number: version.wishes(layout) for number, version in VERSIONS.items()}
     wants: dict[tuple[str, str], str] = {}
     before = GENESIS
     expected = 1
     until = _batches_committed(conn, event_id)  # first: a sale goes on while its ledger is read
     for batch in read_batches(conn, event_id, 0):
         found = list(_changed(batch, before, expected))
-        if batch.code_version != CODE_VERSION:
-            story = f"was decided by version {batch.code_version} of the decision; this is {CODE_VERSION}"
-            found.append(Finding(batch.batch_no, None, story))
-        if not found:
-            wishes = wishes.by(memory.layout)
-            found = [*_conflicts(batch, wants), *_decided_again(memory, wishes, batch)]
+        number = batch.code_version
+        if not found and number in VERSIONS:
+            wishes[number] = wishes[number].by(memory.layout)
+            again = _decided_again(memory, wishes[number], batch, VERSIONS[number].decide)
+            found = [*_conflicts(batch, wants), *again]
+        elif not found:
+            found = [*_conflicts(batch, wants), *_followed(conn, event_id, memory, batch)]
         if found:
             yield from found
             return
-        yield batch
+        if number in VERSIONS:
+            yield batch
+        else:
+            known = ", ".join(map(str, VERSIONS))
+            yield Unproven(batch, f"was decided by version {number} of the decision; this code has {known}")
         before, expected = batch.hash, batch.batch_no + 1
     if until >= expected:
         yield Finding(expected, None, f"batches {expected} to {until} are missing")
@@ -175,10 +194,30 @@ def _conflicts(batch: Batch, wants: dict[tuple[str, str], str]) -> Iterator[Find
             yield Finding(batch.batch_no, position, "is called a conflict, but nothing else was asked before")
 
 
-def _decided_again(memory: Memory, wishes: Wishes, batch: Batch) -> Iterator[Finding]:
+def _followed(conn: Connection, event_id: int, memory: Memory, batch: Batch) -> Iterator[Finding]:
+    """Memory goes where the ledger says; a finding where it cannot."""
+    changes = [
+        (
+            *(batch.batch_no, position, row.kind, row.buyer, row.request_id),
+            *((row.input, row.outcome) if row.kind != LedgerKind.REQUEST or _waits(row) else (None, None)),
+            row.result if row.outcome in (Outcome.HELD, "offered") else None,
+        )
+        for position, row in enumerate(batch.rows)
+    ]
+    try:
+        Follower(conn, event_id, memory, Keys()).apply(batch.batch_no, batch.batch_time, changes)
+    except Mismatch as mismatch:
+        yield Finding(batch.batch_no, None, f"cannot be followed: {mismatch}")
+
+
+def _waits(row: Row) -> bool:
+    return row.outcome == Outcome.WAITLISTED
+
+
+def _decided_again(memory: Memory, wishes: Wishes, batch: Batch, decide: Decide) -> Iterator[Finding]:
     """What comes out otherwise; or nothing can, such as of a block of a seat that somebody has."""
     try:
-        again = decide_again(memory, wishes, batch)
+        again = decide_again(memory, wishes, batch, decide)
     except (AssertionError, OffersFirst, msgspec.DecodeError) as error:
         yield Finding(batch.batch_no, None, f"cannot be decided again: {error}")
     else:

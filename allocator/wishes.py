@@ -80,7 +80,7 @@ class Wishes:
 
     def by(self, layout: Layout) -> Wishes:
         """These, if that is the layout they are read for; else new ones that are."""
-        return self if layout is self.layout else Wishes(layout)
+        return self if layout is self.layout else type(self)(layout)
 
     def read(self, text: bytes) -> Wish:
         """The wish for this text. Never raises: what cannot be read is invalid, with a reason."""

@@ -10,8 +10,6 @@ import psycopg
 import pytest
 
 from allocator import loop as loops
-from allocator import replay
-from allocator.decide import CODE_VERSION
 from allocator.layout import Layout
 from allocator.load import load_memory
 from allocator.memory import Hold, Memory, Overlay
@@ -161,12 +159,3 @@ def test_memory_loaded_while_a_batch_commits_is_of_one_moment(owner):
     assert Meanwhile.happening is None
     assert snapshot(loaded) == before
     assert cursor.batch_no == before["batch_no"]
-
-
-def test_a_ledger_of_another_version_of_the_decision_is_said_to_be_one(owner, monkeypatch):
-    owner.ask(entry("ann", "r1", seats("A-1")))
-    monkeypatch.setattr("allocator.replay.CODE_VERSION", CODE_VERSION + 1)
-    with psycopg.connect(owner.database_url) as conn:
-        [found] = list(replay.verify(conn, owner.event_id))
-    assert isinstance(found, replay.Finding)
-    assert "version" in found.story

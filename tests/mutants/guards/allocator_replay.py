@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import In, Kind, Mutant
 
 VERIFY = "tests/allocator/test_verify.py"
-CROSSROADS = "tests/allocator/test_crossroads.py"
+VERSIONS = "tests/allocator/test_versions.py"
 replay = In("allocator/replay.py")
 TAMPERED = f"{VERIFY}::test_whatever_is_changed_is_named_at_its_batch_and_position"
 
@@ -75,9 +75,16 @@ MUTANTS: list[Mutant] = [
     ),
     replay(
         Kind.REPLAY,
-        "a ledger of another version of the decision is named",
-        "        if batch.code_version != CODE_VERSION:\n",
-        "        if False:\n",
-        f"{CROSSROADS}::test_a_ledger_of_another_version_of_the_decision_is_said_to_be_one",
+        "a batch of a version that this code does not have is named",
+        "        if number in VERSIONS:\n            yield batch\n",
+        "        if True:\n            yield batch\n",
+        f"{VERSIONS}::test_a_batch_of_a_version_nobody_has_is_followed_and_called_unproven_and_the_next_are_proven",
+    ),
+    In("allocator/decide.py")(
+        Kind.REPLAY,
+        "what decides otherwise is another version",
+        ',"why":"',
+        ',"because":"',
+        f"{VERSIONS}::test_a_version_decides_its_recorded_sale_again_as_it_did",
     ),
 ]
