@@ -11,6 +11,7 @@ from types import FrameType
 
 from allocator.attend import Assigned, Attendance, settle_process
 from allocator.lease import Connection
+from store.fleet import on_sale
 from store.settings import EngineUrls
 
 log = logging.getLogger("onsale.allocator")
@@ -20,17 +21,7 @@ EVENTS_MAX = 400
 OWN_MAX = 16
 """So many have threads and connections of their own; those that come when there are as many share."""
 
-ON_SALE = """
--- A draft from a minute before it opens by itself.
-SELECT id, slug FROM event
- WHERE state IN ('lobby', 'open', 'paused')
-    OR state = 'draft' AND opens_at <= clock_timestamp() + interval '1 minute'
-    OR state = 'closed' AND (EXISTS (SELECT FROM hold WHERE event_id = event.id AND hold.state = 'active')
-                             OR EXISTS (SELECT FROM fact WHERE event_id = event.id)
-                             OR EXISTS (SELECT FROM room WHERE event_id = event.id AND ballot
-                                         AND lobby_ended_at IS NOT NULL AND ballot_ended_at IS NULL))
- ORDER BY id LIMIT %s
-"""
+ON_SALE = f"SELECT id, slug FROM event WHERE {on_sale.ON_SALE} ORDER BY id LIMIT %s"
 
 
 def main() -> None:

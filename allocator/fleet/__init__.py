@@ -1,0 +1,1 @@
+"""Allocator workers on any number of hosts: what is planned for them, and what runs them."""
