@@ -21,6 +21,7 @@ from gateway.calls import Call
 from gateway.holders import ChangedHold
 from gateway.idempotency_key import takes_key
 from gateway.operators.described import CALLS as OPERATORS
+from gateway.operators.fleet_described import CALLS as FLEET
 from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
 from gateway.room.described import CALLS as ROOM
@@ -405,6 +406,7 @@ CALLS: dict[tuple[str, str], Call] = {
     },
     **OPERATORS,
     **TICKETS,
+    **FLEET,
     **ROOM_PROTECTION,
     **DRAWS,
     **ROOM,

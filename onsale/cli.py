@@ -121,6 +121,8 @@ _mount("event", "Create an event, open it, pause it, close it.", "onsale.command
 _mount("room", "An event's waiting room: make it, see it, pace it.", "onsale.commands.room", "app")
 _mount("draw", "The waiting room's draw: anybody checks it.", "onsale.commands.draw", "app")
 _mount("chores", "What is done beside the sale: list, run one now.", "onsale.commands.chores", "app")
+_mount("fleet", "Hosts and workers: who runs what; move, drain, keep.", "onsale.commands.fleet", "app")
+_mount("scale", "How many workers an event has, and whether its own.", "onsale.commands.fleet", "scale")
 _mount("tour", "Create a tour, add an event to it.", "onsale.commands.tour", "app")
 _mount("key", "Operators' keys: create, list, rotate, revoke.", "onsale.commands.key", "app")
 _mount("audit", "Who did what by hand, when and why.", "onsale.commands.audit", "audit")

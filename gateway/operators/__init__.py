@@ -1,5 +1,5 @@
 """Operators: make events and tours, open, pause, resume and close events, change their seats and waiting
-rooms, see how they stand, say who is told; see how chores do; who they are, and who did what.
+rooms, see how they stand, say who is told; see how chores and the fleet do; who they are, and who did what.
 """
 
 from fastapi import APIRouter
@@ -9,6 +9,7 @@ from gateway.operators import (
     beside,
     chores,
     keys,
+    fleet,
     money,
     refused,
     rooms,
@@ -31,6 +32,7 @@ router.include_router(rooms.router)
 router.include_router(tours.router)
 router.include_router(chores.router)
 router.include_router(beside.router)
+router.include_router(fleet.router)
 router.include_router(money.router)
 router.include_router(refused.router)
 router.include_router(webhooks.router)

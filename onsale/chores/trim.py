@@ -15,6 +15,7 @@ from onsale.chores.doing import Doing
 from store import idempotency, mail
 from store.chores import runs
 from store.database import connect
+from store.fleet import log as fleet_log
 from store.holds import Conn
 from store.payments import ending
 from store.room import refused
@@ -27,7 +28,7 @@ NOTICE_DAYS: Final = 90
 MAIL_DAYS: Final = 30
 REFUSED_DAYS: Final = 30
 """Who was turned away from waiting rooms, with hashes of addresses."""
-FORGETS: Final = (told.trim_outbox, told.trim_log, told.trim_dead)
+FORGETS: Final = (told.trim_outbox, told.trim_log, told.trim_dead, fleet_log.trim)
 """On a blocking connection: forget some rows; how many."""
 
 FORGET_NOTICES: Final = """

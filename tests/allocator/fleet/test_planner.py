@@ -17,7 +17,7 @@ from store.fleet.limits import Limits
 from store.fleet.steps import Assign, Heat, LoseHost, LoseWorker, Note, Prefer, Start, Step, Unassign
 from store.fleet.words import FleetWhat
 from store.words import EventState
-from tests.allocator.fleet import rows
+from tests.store.fleet import fleet_rows as rows
 
 
 @pytest.fixture

@@ -167,13 +167,13 @@ class World:
     def turn(self) -> list[Step]:
         steps = plan(self.view())
         moved = 0
-        attended = {event: self.alive_in(event) for event in self.events}
+        attended = {event: self.heard_in(event) for event in self.events}
         for step in steps:
             moved += self._takes(step)
             self.do(step)
         assert moved <= self.limits.moves_per_turn_max, "moves are bounded"
         for event, there in attended.items():
-            assert not there or self.alive_in(event), f"nobody attends to {event} any more"
+            assert not there or self.heard_in(event), f"nobody attends to {event} any more"
         for name, host in self.hosts.items():
             mine = sum(worker.host == name for worker in self.workers.values())
             started = any(isinstance(step, Start) and step.host == name for step in steps)
@@ -252,6 +252,11 @@ class World:
     def alive_in(self, event: int) -> list[UUID]:
         """Who attends to it, runs, and is not gone."""
         return [one for one in self.rows[event] if one in self.workers and self._runs(one)]
+
+    def heard_in(self, event: int) -> list[UUID]:
+        """Who attends to it, as far as anybody can know: who died a moment ago is not known to be gone."""
+        silent = {one: self.now - (it.seen_at or 0) for one, it in self.workers.items()}
+        return [one for one in self.rows[event] if silent.get(one, self.now) <= LOST_SECONDS * SECOND]
 
     def _runs(self, worker: UUID) -> bool:
         return self.workers[worker].runs and not self.workers[worker].dead
