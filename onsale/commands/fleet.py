@@ -111,7 +111,7 @@ def drain(
 @app.command("keep")
 def keep(
     host: HostArgument,
-    why: WhyOption,
+    why: WhyOption = "it takes events again",
     who: WhoOption = None,
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,

@@ -102,6 +102,26 @@ def test_ten_hot_events_share_four_workers_evenly_and_three_when_one_dies():
     assert sorted(Counter(it.owner for it in world.events.values()).values()) == [5, 5]
 
 
+def test_events_that_share_go_to_a_host_that_joins_until_all_have_as_many():
+    world = world_of({"a": 2}, hot=6, workers=1)
+    world.host("b", 1)
+    world.settle()
+    assert sorted(world.load().values()) == [2, 2, 2]
+
+
+def test_a_slot_is_free_once_the_worker_that_is_to_stop_is_gone():
+    world = world_of({"a": 1}, 1)
+    world.ends(0)
+    for _ in range(SPARE_SECONDS + 5):
+        if of_kind(world.turn(), Stop):
+            break
+        world.second()
+    world.event(1, 1)
+    assert not of_kind(world.turn(), Start)
+    world.settle()
+    assert world.events[1].owner in world.workers
+
+
 def test_wanted_workers_are_reached_and_given_up_again():
     world = world_of({"a": 4, "b": 4}, hot=1)
     world.events[100].workers = 8

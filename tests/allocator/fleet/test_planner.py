@@ -114,6 +114,14 @@ def test_a_host_that_was_not_heard_of_goes(conn, planner):
     assert conn.execute("SELECT count(*) FROM fleet_host").fetchall() == [(0,)]
 
 
+def test_after_a_gap_all_have_time_to_show_up(conn, planner, monkeypatch):
+    rows.add_host(conn, "a", silent_seconds=60)
+    planner.turn()
+    listens_for_long(planner)
+    monkeypatch.setattr("allocator.fleet.planner.GAP_SECONDS", -1)
+    assert planner.turn() == []
+
+
 def test_an_event_that_is_busy_for_long_gets_workers_of_its_own(conn, database_url):
     with Planner(database_url, Limits(busy_seconds=1)) as planner:
         rows.add_host(conn, "a")

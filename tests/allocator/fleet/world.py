@@ -169,7 +169,9 @@ class World:
         moved = 0
         attended = {event: self.heard_in(event) for event in self.events}
         for step in steps:
-            moved += self._takes(step)
+            if isinstance(step, Prefer) and self._takes(step):
+                assert self.warm(step.event, step.worker), "it could own it at once"
+                moved += 1
             self.do(step)
         assert moved <= self.limits.moves_per_turn_max, "moves are bounded"
         for event, there in attended.items():
@@ -265,9 +267,7 @@ class World:
         """Events by worker."""
         return Counter(worker for event in self.events for worker in self.rows[event])
 
-    def _takes(self, step: Step) -> bool:
-        if not isinstance(step, Prefer):
-            return False
+    def _takes(self, step: Prefer) -> bool:
         owner = self.events[step.event].owner
         alive = owner in self.alive_in(step.event)
         return alive and owner != step.worker

@@ -217,7 +217,7 @@ MUTANTS: list[Mutant] = [
         "        if not standing.lobby_ended or standing.state is EventState.CLOSED:\n",
         "tests/allocator/test_keeper.py::test_the_ballot_of_an_event_that_is_closed_goes_on",
     ),
-    In("allocator/__main__.py")(
+    In("store/fleet/on_sale.py")(
         Kind.TAKEOVER,
         "an event that is closed is attended to until its ballot is over",
         "AND lobby_ended_at IS NOT NULL AND ballot_ended_at IS NULL",

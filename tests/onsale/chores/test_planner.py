@@ -19,6 +19,7 @@ from onsale.chores.planner import Planner
 from onsale.chores.trim import trim
 from store.chores import runs
 from store.errors import Unavailable
+from store.fleet import log
 from store.stream.redis_stream import RedisIntake, connect_async
 from tests.onsale.chores.doings import doing, settings_of
 
@@ -175,3 +176,13 @@ def test_what_others_forget_is_forgotten_some_rows_at_a_time(conn, database_url,
     monkeypatch.setattr(trimming, "FORGETS", (forget,))
     assert doing(database_url, trim).done == 2 * trimming.ROWS_MAX
     assert asked == [(True, trimming.ROWS_MAX)] * 3
+
+
+def test_the_fleets_log_is_trimmed(database_url, conn):
+    for days in (log.KEPT_DAYS + 1, log.KEPT_DAYS - 1):
+        conn.execute(
+            "INSERT INTO fleet_log (at, what, who, why)"
+            " VALUES (now() - make_interval(days => %s), 'joined', 'a', 'b')",
+            (days,),
+        )
+    assert doing(database_url, trim).done == 1
