@@ -1,3 +1,5 @@
 """The front door: the command line, the embedded engines and the processes of one machine."""
 
-__version__ = "0.1.0"
+from store import __version__
+
+__all__ = ["__version__"]

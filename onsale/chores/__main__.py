@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Final
 
 from onsale.chores.catalogue import chores
-from onsale.chores.crew import Crew
+from onsale.chores.crew import crew_for
 from onsale.chores.outside import payment_settings
 from onsale.chores.planner import Planner
 from onsale.chores.settings import ChoreSettings
@@ -38,7 +38,7 @@ def main() -> int:
     except OnsaleError as error:
         print(error, file=sys.stderr)
         return 2
-    planner, crew = Planner(settings), Crew(chores())
+    planner, crew = Planner(settings), crew_for(chores())
     try:
         while not stop.is_set():
             crew.look()

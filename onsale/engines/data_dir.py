@@ -20,10 +20,11 @@ from pathlib import Path
 
 import psutil
 
+import store
 from onsale.engines.errors import DataDirInUse, DataDirNotOurs
 from store.settings import EngineUrls
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = store.REPOSITORY
 MARKER = "onsale-data"
 GUESTS_SECONDS_MAX = 600.0
 

@@ -9,10 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from onsale.engines import launch
 from onsale.engines.errors import BinariesMissing
-
-LAUNCHER = (sys.executable, "-I", "-S", str(Path(launch.__file__).resolve()))
+from store.jobs import launch
+from store.jobs.crew import LAUNCHER
 
 
 class Identity(enum.StrEnum):

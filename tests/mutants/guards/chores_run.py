@@ -28,7 +28,7 @@ mail = In("onsale/chores/mail.py")
 reconcile = In("onsale/chores/reconcile.py")
 run = In("onsale/chores/run.py")
 planner = In("onsale/chores/planner.py")
-worker = In("onsale/chores/worker.py")
+worker = In("store/jobs/worker.py")
 trim = In("onsale/chores/trim.py")
 
 TOLD: list[Mutant] = [
@@ -237,8 +237,8 @@ RUN: list[Mutant] = [
     worker(
         Kind.FENCE,
         "a run ends with its worker",
-        "    os._exit(EXIT_PARENT_GONE)\n",
-        "    return\n",
+        "        launch.die_with_parent(parent, signal.SIGKILL)\n",
+        "        pass\n",
         f"{PROCESSES}::test_a_long_chore_dies_with_its_worker_and_is_begun_anew",
     ),
     worker(

@@ -1,0 +1,104 @@
+"""Hosts of the fleet: a row each, kept by the agent that runs there (`allocator.fleet`).
+
+A name belongs to one agent at a time. Who is heard of keeps it; an agent that came back under its name, or
+whose predecessor is gone, takes the row over, and whether it is draining stays as operators said.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from store.errors import Conflicted
+from store.fleet.alive import HOST_ALIVE
+from store.fleet.words import FleetWhat
+
+Conn = psycopg.Connection[Any]
+
+ENLIST: Final = f"""
+-- One agent for each name: another's row only once nothing is heard of it, or it is known to be gone.
+WITH joined AS (
+  INSERT INTO fleet_host (name, slots, process, version)
+  VALUES (%(name)s, %(slots)s, %(process)s, %(version)s)
+  ON CONFLICT (name) DO UPDATE
+     SET slots = excluded.slots, process = excluded.process, version = excluded.version,
+         joined_at = clock_timestamp(), seen_at = clock_timestamp()
+   WHERE fleet_host.process IN (excluded.process, %(gone)s)
+      OR NOT {HOST_ALIVE}
+  RETURNING name, process, slots
+), told AS (
+  INSERT INTO fleet_log (what, host, who, why)
+  SELECT '{FleetWhat.JOINED}', name, process, 'it was started with ' || slots || ' slots' FROM joined
+)
+SELECT true FROM joined
+"""
+
+WHOSE: Final = "SELECT process, seen_at FROM fleet_host WHERE name = %(name)s"
+
+BEAT: Final = """
+UPDATE fleet_host
+   SET seen_at = clock_timestamp(), memory_bytes = %(memory)s, memory_bytes_max = %(memory_max)s,
+       load = %(load)s
+ WHERE name = %(name)s AND process = %(process)s
+RETURNING draining_at IS NOT NULL
+"""
+
+LEAVE: Final = f"""
+-- Workers of it that run end by themselves and take their rows along.
+WITH gone AS (DELETE FROM fleet_host WHERE name = %(name)s AND process = %(process)s RETURNING name),
+unbegun AS (
+  DELETE FROM fleet_worker USING gone WHERE host = gone.name AND fleet_worker.process IS NULL RETURNING id),
+unassigned AS (DELETE FROM fleet_assignment USING unbegun WHERE worker_id = unbegun.id)
+INSERT INTO fleet_log (what, host, who, why)
+SELECT '{FleetWhat.LEFT}', name, %(process)s, 'its agent was stopped' FROM gone
+"""
+
+
+class HostTaken(Conflicted):
+    """Another agent that is alive has this name."""
+
+    def __init__(self, name: str, process: str, seen_at: datetime | None) -> None:
+        super().__init__(
+            "host_taken",
+            f"The host {name!r} is there already and alive: its agent is process {process}. "
+            "Give this one a name of its own with --name (ONSALE_HOST_NAME), or stop that one first.",
+        )
+        self.process = process
+        self.seen_at = seen_at
+        """When it was last heard of, by Postgres' clock."""
+
+
+class Host(NamedTuple):
+    """What an agent says of itself when it enlists."""
+
+    name: str
+    slots: int
+    process: str
+    """Machine and process id."""
+    version: str
+
+
+def enlist(conn: Conn, host: Host, *, gone: str | None = None) -> None:
+    """This agent's host is in the fleet, under its name; raises `HostTaken`.
+
+    `gone` is a process that is known to have ended: its row is taken over at once.
+    """
+    values = {**host._asdict(), "gone": gone}
+    if conn.cursor(row_factory=tuple_row).execute(ENLIST, values).fetchone() is None:
+        row = conn.cursor(row_factory=tuple_row).execute(WHOSE, values).fetchone()
+        raise HostTaken(host.name, *(row or ("of a moment ago", None)))
+
+
+def beat(conn: Conn, host: Host, *, memory: int, memory_max: int, load: float) -> bool | None:
+    """This agent lives; whether its host is draining, None where the row is no longer its own."""
+    values = {**host._asdict(), "memory": memory, "memory_max": memory_max, "load": load}
+    row = conn.cursor(row_factory=tuple_row).execute(BEAT, values).fetchone()
+    return None if row is None else row[0]
+
+
+def leave(conn: Conn, host: Host) -> None:
+    """The host is in the fleet no more, nor what was wanted of it and had not begun."""
+    conn.execute(LEAVE, host._asdict())
