@@ -123,6 +123,12 @@ _mount("draw", "The waiting room's draw: anybody checks it.", "onsale.commands.d
 _mount("chores", "What is done beside the sale: list, run one now.", "onsale.commands.chores", "app")
 _mount("fleet", "Hosts and workers: who runs what; move, drain, keep.", "onsale.commands.fleet", "app")
 _mount("scale", "How many workers an event has, and whether its own.", "onsale.commands.fleet", "scale")
+_mount(
+    "worker",
+    "Add this machine to a running onsale, with so many allocator workers.",
+    "onsale.commands.worker",
+    "worker",
+)
 _mount("tour", "Create a tour, add an event to it.", "onsale.commands.tour", "app")
 _mount("key", "Operators' keys: create, list, rotate, revoke.", "onsale.commands.key", "app")
 _mount("audit", "Who did what by hand, when and why.", "onsale.commands.audit", "audit")

@@ -25,6 +25,7 @@ from onsale.engines.data_dir import Runtime
 from onsale.engines.errors import EngineError
 from onsale.engines.identity import Identity, engine_identity
 from onsale.findings import Finding, Level, Report
+from onsale.fleet_findings import fleet
 from onsale.payment_findings import payments
 from onsale.room_findings import rooms
 from store.chores import runs
@@ -63,6 +64,7 @@ def examine(data_dir: Path) -> Report:
         urls = EngineUrls(database_url=database_url, redis_url=redis_url)
         findings += _asking("events", lambda: list(_events(urls)))
     if database_url is not None:
+        findings += _asking("fleet", lambda: list(_fleet(database_url)))
         findings += _asking("chores", lambda: list(_chores(database_url)))
         findings += _asking("payments", lambda: list(_payments(database_url, runtime)))
         findings += _asking("waiting rooms", lambda: list(_rooms(database_url, runtime)))
@@ -237,7 +239,7 @@ def _event(row: dict[str, Any], redis_url: str) -> Finding:
         since = (
             "never had an allocator" if renewed is None else f"last sign of an allocator {renewed:.0f} s ago"
         )
-        remedy = "is an allocator running? ./run up starts two; its log is in logs/allocator-*.log"
+        remedy = "does a worker run? ./run up starts some; their log is in logs/host-*.log"
         return Finding(Level.BAD, subject, f"{state}; {since}", remedy)
     if lag is not None and lag > LAG_REQUESTS_HIGH and row["state"] == "open":
         remedy = "look for lock waits above and for a busy disk; it catches up by itself"
@@ -267,6 +269,12 @@ def _chores(url: str) -> Iterator[Finding]:
             f"{refund.provider} will not give it (payment {refund.payment}, {refund.event}): {refund.error}",
             f"give it by hand; the intent is {refund.intent}",
         )
+
+
+def _fleet(url: str) -> Iterator[Finding]:
+    with _connect(url) as connection:
+        if _value(connection, "SELECT to_regclass('public.fleet_host')") is not None:
+            yield from fleet(connection)
 
 
 def _payments(url: str, runtime: Runtime | None) -> Iterator[Finding]:

@@ -1,12 +1,12 @@
 """A whole onsale on this machine: engines, gateways and allocators, each a process that can be named.
 
-`Stack` starts them in order (engines, allocators, provider, chores, gateways), says when they are ready,
-restarts what dies where that is wanted, and stops them in the opposite order. `throwaway_stack` is one for a
-test, a benchmark or a stampede: engines, data and ports of its own, nothing restarted unasked, everything
-gone afterwards. All processes end with this one, however it ends.
+`Stack` starts them in order (engines, allocators and hosts, provider, chores, gateways), says when they are
+ready, restarts what dies where that is wanted, and stops them in the opposite order. `throwaway_stack` is
+one for a test, a benchmark or a stampede: engines, data and ports of its own, nothing restarted unasked,
+everything gone afterwards. All processes end with this one, however it ends.
 
-Names are `gateway-1`, `gateway-2` ..., `allocator-1` ..., `provider-1`, `chores-1`, and `postgres` and
-`valkey` for the engines.
+Names are `gateway-1`, `gateway-2` ..., `allocator-1` ..., `host-NAME` of a fleet's hosts, `provider-1`,
+`chores-1`, and `postgres` and `valkey` for the engines. A host's workers are processes of its own: `workers`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psycopg
+
 from onsale.engines.child import Child, spawn
 from onsale.engines.data_dir import REPOSITORY
 from onsale.engines.ports import LOOPBACK, free_port, is_free
@@ -32,6 +34,7 @@ from onsale.engines.postgres import PostgresServer
 from onsale.engines.session import Engines, engines
 from onsale.engines.valkey import ValkeyServer
 from onsale.errors import FrontDoorError
+from store.fleet.workers import Running, running
 from store.settings import EngineUrls
 
 READY_SECONDS_MAX = 60.0
@@ -167,6 +170,7 @@ class Stack:
         *,
         gateways: int = 1,
         allocators: int = 2,
+        hosts: Mapping[str, int] | None = None,
         chores: bool = False,
         host: str = LOOPBACK,
         port: int | None = None,
@@ -180,7 +184,8 @@ class Stack:
     ) -> None:
         """The first gateway listens on `port` (None: a free one), further ones on free ports; with
         `one_address` all share `port`, and each has a free one of its own besides. With `payments` there is a
-        simulated provider too, `provider-1`, on `provider_port`, with whom buyers pay.
+        simulated provider too, `provider-1`, on `provider_port`, with whom buyers pay. `hosts` are those of a
+        fleet, with their slots; `allocators` attend to every event, without a fleet.
 
         `env` is added to every process's environment, `env_of[name]` to that of one, where it wins over all
         else (so one process can be sent to its engines another way); `say` hears of deaths and restarts,
@@ -203,6 +208,9 @@ class Stack:
         self.base_url = next(iter(self.addresses), "")
         """The first of them, without a slash at the end."""
         specs = [ProcessSpec(f"allocator-{number}", "allocator") for number in range(1, allocators + 1)]
+        for name, slots in (hosts or {}).items():
+            own = {"ONSALE_HOST_NAME": name, "ONSALE_SLOTS": str(slots)}
+            specs.append(ProcessSpec(f"host-{name}", "allocator.fleet", own))
         self.provider_url = self.provider_secret = ""
         """Of the simulated provider, if there is one: where it is, and what it signs with (`whsec_…`)."""
         paying: dict[str, str] = {}
@@ -297,6 +305,11 @@ class Stack:
         for process in reversed(self.processes.values()):
             process.stop()
 
+    def workers(self) -> list[Running]:
+        """The workers that the fleet's hosts run now, or ran when last heard of; each says its `pid`."""
+        with psycopg.connect(self.urls.database_url, autocommit=True) as conn:
+            return running(conn)
+
     def pid(self, name: str) -> int:
         """The process id behind a name, engines included."""
         return self._server(name).pid if name in _ENGINES else self._process(name).child.pid
@@ -345,6 +358,7 @@ def throwaway_stack(
     gateways: int = 1,
     allocators: int = 2,
     one_address: bool = False,
+    hosts: Mapping[str, int] | None = None,
     payments: bool = False,
     chores: bool = False,
     data_dir: Path | None = None,
@@ -376,6 +390,7 @@ def throwaway_stack(
             gateways=gateways,
             allocators=allocators,
             one_address=one_address,
+            hosts=hosts,
             payments=payments,
             chores=chores,
             env=env,

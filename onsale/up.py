@@ -1,7 +1,7 @@
 """`./run up`: one onsale on this machine, until Ctrl-C.
 
-Order of start: engines, migration, demo, allocators, simulated provider, chores, gateway. Order of stop: the
-reverse, so that what was accepted is on disk before anything below it goes away.
+Order of start: engines, migration, demo, a host of the fleet, simulated provider, chores, gateway. Order of
+stop: the reverse, so that what was accepted is on disk before anything below it goes away.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from onsale.engines import engines
 from onsale.engines.ports import is_free
 from onsale.processes import Stack, require_free
 
-ALLOCATORS = 2  # one at work and one standing by
+HOSTS = {"local": 3}  # a worker for all events, one that stands by, and one for an event that becomes hot
 PORT_MAX = 65_535
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -54,7 +54,8 @@ def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool, gatew
                     both,
                     gateways=gateways,
                     one_address=gateways > 1,
-                    allocators=ALLOCATORS,
+                    allocators=0,
+                    hosts=HOSTS,
                     chores=True,
                     host=host,
                     port=port,
@@ -65,7 +66,7 @@ def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool, gatew
                     say=lambda what: _say(console, what),
                 )
                 try:
-                    console.print("[dim]starting allocators, payments, chores and gateway[/]")
+                    console.print("[dim]starting allocator workers, payments, chores and gateway[/]")
                     stack.start()
                     _announce(stack)
                     for name, url in stack.urls.as_env().items():  # outside the panel: a line to copy whole
@@ -73,7 +74,7 @@ def run_until_stopped(*, host: str, port: int, data_dir: Path, demo: bool, gatew
                     console.print(_panel(stack, demo_event))
                     threading.Event().wait()
                 finally:
-                    console.print("[dim]stopping: gateway, chores, payments, allocators, engines[/]")
+                    console.print("[dim]stopping: gateway, chores, payments, allocator workers, engines[/]")
                     stack.stop()
     except _Stopped:
         console.print("Stopped. Everything is kept for the next ./run up.")

@@ -20,6 +20,8 @@ from uuid import UUID
 import psutil
 import psycopg
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from rq import Queue
 from rq.serializers import JSONSerializer
 
@@ -145,7 +147,8 @@ class Agent:
         dead = [one for one in running if _is_gone(one.process)]
         workers.lost(conn, dead, self._host.process)
         for one in dead:
-            self._say(f"worker {one.worker} is gone (process {one.process}); another is wanted in its place")
+            self._say(f"{_told(one.worker)} is gone (process {one.process}); another is wanted in its place")
+            self._known.pop(one.worker, None)
         return [one for one in running if one not in dead]
 
     def _tell(self, running: list[Running]) -> None:
@@ -153,11 +156,11 @@ class Agent:
         for one in running:
             before = self._known.get(one.worker)
             if before is None:
-                self._say(f"worker {one.worker} runs as process {one.process}")
+                self._say(f"{_told(one.worker)} runs as process {one.process}")
             if one.events != (before.events if before else ()):
-                self._say(f"worker {one.worker} attends to {', '.join(one.events) or 'nothing'}")
+                self._say(f"{_told(one.worker)} attends to {', '.join(one.events) or 'nothing'}")
         for worker in self._known.keys() - {one.worker for one in running}:
-            self._say(f"worker {worker} ended")
+            self._say(f"{_told(worker)} ended")
         self._known = {one.worker: one for one in running}
 
     def _leave(self, crew: Crew) -> None:
@@ -195,7 +198,10 @@ class Enlister:
     def __init__(self, settings: HostSettings) -> None:
         self._queue_name = settings.queue
         self._client = redis.Redis.from_url(
-            settings.rq_url, socket_timeout=RQ_SECONDS_MAX, socket_connect_timeout=RQ_SECONDS_MAX
+            settings.rq_url,
+            socket_timeout=RQ_SECONDS_MAX,
+            socket_connect_timeout=RQ_SECONDS_MAX,
+            retry=Retry(NoBackoff(), 0),
         )
         self._again_at = 0.0
 
@@ -226,6 +232,11 @@ class Enlister:
 
     def close(self) -> None:
         self._client.close()
+
+
+def _told(worker: UUID) -> str:
+    """As people are told of it: the beginning of its id is enough to tell it from others."""
+    return f"worker {str(worker)[:8]}"
 
 
 def _is_gone(process: str) -> bool:

@@ -24,11 +24,12 @@ SELECT id FROM fleet_worker WHERE host = %(host)s AND process IS NULL AND stop_a
 """
 
 RUNNING: Final = """
-SELECT fleet_worker.id, process,
+SELECT fleet_worker.id, host, process,
        array_agg(slug ORDER BY slug) FILTER (WHERE slug IS NOT NULL)
   FROM fleet_worker LEFT JOIN fleet_assignment ON worker_id = fleet_worker.id
   LEFT JOIN event ON event.id = event_id
- WHERE host = %(host)s AND process IS NOT NULL GROUP BY fleet_worker.id ORDER BY began_at, fleet_worker.id
+ WHERE host = coalesce(%(host)s, host) AND process IS NOT NULL
+ GROUP BY fleet_worker.id ORDER BY began_at, fleet_worker.id
 """
 
 CLAIM: Final = """
@@ -136,8 +137,14 @@ class Running(NamedTuple):
     """A worker that a process is."""
 
     worker: UUID
+    host: str
     process: str
-    events: tuple[str, ...]
+    """Machine and process id."""
+    events: tuple[str, ...] = ()
+
+    @property
+    def pid(self) -> int:
+        return int(self.process.rpartition(":")[2])
 
 
 def nobody_runs(conn: Conn, host: str) -> list[UUID]:
@@ -145,10 +152,10 @@ def nobody_runs(conn: Conn, host: str) -> list[UUID]:
     return [worker for (worker,) in _rows(conn, NOBODY_RUNS, {"host": host})]
 
 
-def running(conn: Conn, host: str) -> list[Running]:
-    """The workers of this host that processes are, or were when last heard of."""
+def running(conn: Conn, host: str | None = None) -> list[Running]:
+    """The workers, of this host or of all, that processes are, or were when last heard of."""
     rows = _rows(conn, RUNNING, {"host": host})
-    return [Running(worker, process, tuple(slugs or ())) for worker, process, slugs in rows]
+    return [Running(worker, at, process, tuple(slugs or ())) for worker, at, process, slugs in rows]
 
 
 def claim(conn: Conn, worker: UUID, process: str) -> bool:

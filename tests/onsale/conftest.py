@@ -38,6 +38,10 @@ while True:
 """
 
 CHORES = ALLOCATOR.replace('"allocator"', '"chores"')
+AGENT = ALLOCATOR.replace(
+    '"allocator", os.environ["ONSALE_PROCESS"]',
+    '"agent", os.environ["ONSALE_HOST_NAME"], os.environ["ONSALE_SLOTS"]',
+)
 
 
 @pytest.fixture
@@ -55,4 +59,7 @@ def front_door(tmp_path: Path) -> Path:
         (root / room / "__init__.py").touch()
         (root / room / "__main__.py").write_text(program)
     (root / "onsale" / "chores" / "__main__.py").write_text(CHORES)
+    (root / "allocator" / "fleet").mkdir()
+    (root / "allocator" / "fleet" / "__init__.py").touch()
+    (root / "allocator" / "fleet" / "__main__.py").write_text(AGENT)
     return root

@@ -30,6 +30,7 @@ def test_help_lists_every_command_and_imports_none_of_them(front_door):
     assert done.returncode == 0, done.stderr
     for command in (
         "up",
+        "worker",
         "venue",
         "event",
         "stampede",

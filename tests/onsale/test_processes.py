@@ -40,6 +40,23 @@ def test_a_throwaway_stack_is_ready_named_and_gone_afterwards(rig):
     assert not data_dir.parent.exists()
 
 
+def test_hosts_of_a_fleet_are_told_their_names_and_slots(rig):
+    with throwaway_stack(
+        gateways=0,
+        allocators=0,
+        hosts={"hall": 3, "attic": 1},
+        database_url=rig.postgres_url,
+        redis_url=rig.redis_url,
+    ) as stack:
+        assert list(stack.processes) == ["host-hall", "host-attic"]
+        for name, says in (("host-hall", "agent hall 3"), ("host-attic", "agent attic 1")):
+            while says not in stack.processes[name].log_path.read_text():
+                assert stack.processes[name].alive
+        stack.kill("host-hall")
+        stack.start_again("host-hall")
+        assert stack.workers() == [], "these agents run none"
+
+
 def test_a_simulated_provider_stands_between_allocators_and_gateways(rig):
     with throwaway_stack(
         gateways=2, allocators=1, payments=True, database_url=rig.postgres_url, redis_url=rig.redis_url

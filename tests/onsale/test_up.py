@@ -77,7 +77,7 @@ def test_up_shows_where_everything_is_and_keeps_its_data_for_the_next_time(up):
         panel = onsale.read_until("Ctrl-C stops it")
         assert f"http://127.0.0.1:{port}/" in panel
         assert f"http://127.0.0.1:{port}/openapi.json" in panel
-        names = ("allocator-1", "allocator-2", "provider-1", "chores-1", "gateway-1", "postgres", "valkey")
+        names = ("host-local", "provider-1", "chores-1", "gateway-1", "postgres", "valkey")
         for name in names:
             assert re.search(rf"{name} \d+", panel), name
         shown = re.search(r"payments\s+simulated, at (http://\S+)/control", panel)
@@ -128,10 +128,10 @@ def test_a_taken_port_is_refused_before_anything_starts(up):
 def test_a_child_that_dies_is_started_again_and_said_so(up):
     onsale = up(free_port())
     panel = onsale.read_until("Ctrl-C stops it")
-    found = re.search(r"allocator-1 (\d+)", panel)
+    found = re.search(r"host-local (\d+)", panel)
     assert found is not None
     os.kill(int(found.group(1)), signal.SIGKILL)
-    onsale.read_until("allocator-1 was ended by SIGKILL")
+    onsale.read_until("host-local was ended by SIGKILL")
     assert onsale.process.poll() is None
 
 

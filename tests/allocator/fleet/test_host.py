@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import subprocess
 import sys
 import threading
@@ -125,10 +126,11 @@ def test_what_happens_is_told_in_plain_words(conn, fleet, agent, said):
     agent.look(STOP)
     conn.execute("DELETE FROM fleet_worker")
     agent.look(STOP)
+    told = f"worker {str(worker)[:8]}"
     assert said == [
-        f"worker {worker} runs as process {process_name()}",
-        f"worker {worker} attends to gala",
-        f"worker {worker} ended",
+        f"{told} runs as process {process_name()}",
+        f"{told} attends to gala",
+        f"{told} ended",
     ]
 
 
@@ -156,6 +158,22 @@ def test_while_rqs_redis_is_away_the_others_go_on(settings, planning, fleet, con
     with contextlib.closing(agent):
         agent.look(STOP)
         agent.look(STOP)
+    assert planning.turns == 2
+
+
+def test_of_a_redis_that_never_answers_one_answer_is_waited_for(settings, planning, fleet, conn, engine_urls):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        agent = Agent(HostSettings(engine_urls, url, "hall", 2), planning)
+        enlist(conn, Host("hall", 2, process_name(), "1"))
+        fleet.worker()
+        with contextlib.closing(agent):
+            agent.look(STOP)
+            agent.look(STOP)
+        silent.setblocking(False)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()
     assert planning.turns == 2
 
 

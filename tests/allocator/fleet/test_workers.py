@@ -14,7 +14,7 @@ def test_one_process_runs_a_row(conn, fleet):
     assert workers.claim(conn, worker, "hall:1")
     assert not workers.claim(conn, worker, "hall:2")
     assert workers.nobody_runs(conn, "hall") == []
-    assert workers.running(conn, "hall") == [Running(worker, "hall:1", ())]
+    assert workers.running(conn, "hall") == [Running(worker, "hall", "hall:1")]
 
 
 def test_what_is_to_stop_or_is_wanted_elsewhere_is_not_begun(conn, fleet):
@@ -39,7 +39,7 @@ def test_who_lost_its_row_hears_that_and_takes_nobodys_along(conn, fleet):
     fleet.assign(1, worker)
     assert workers.beat(conn, worker, "hall:1", memory=1, cpu=0) is None
     workers.ended(conn, worker, "hall:1")
-    assert workers.running(conn, "hall") == [Running(worker, "hall:2", ())]
+    assert workers.running(conn, "hall") == [Running(worker, "hall", "hall:2")]
     workers.ended(conn, worker, "hall:2")
     assert fleet.one("SELECT count(*) FROM fleet_worker") == 0
     assert fleet.one("SELECT count(*) FROM fleet_assignment") == 0
@@ -49,7 +49,7 @@ def test_those_whose_process_is_gone_are_taken_away_and_told(conn, fleet):
     dead, alive, again = (fleet.worker(process=f"hall:{number}") for number in (1, 2, 3))
     fleet.assign(1, dead)
     fleet.assign(1, alive)
-    workers.lost(conn, [Running(dead, "hall:1", ()), Running(again, "hall:0", ())], "hall:9")
+    workers.lost(conn, [Running(dead, "hall", "hall:1"), Running(again, "hall", "hall:0")], "hall:9")
     assert {one.worker for one in workers.running(conn, "hall")} == {alive, again}
     assert fleet.one("SELECT worker_id FROM fleet_assignment") == alive
     assert fleet.log() == [("lost", "hall")]
