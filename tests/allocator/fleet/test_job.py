@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from uuid import uuid4
 
 import pytest
@@ -72,7 +73,9 @@ def quick(monkeypatch):
 
 
 def until(conn, query, wanted):
-    while conn.execute(query).fetchall() != wanted:
+    ends = time.monotonic() + WITHIN_SECONDS
+    while (found := conn.execute(query).fetchall()) != wanted:
+        assert time.monotonic() < ends, f"{query} says {found}, not {wanted}"
         conn.execute("SELECT pg_sleep(0.02)")
 
 
