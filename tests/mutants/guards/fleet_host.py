@@ -170,7 +170,8 @@ MUTANTS: list[Mutant] = [
     jobs(
         Kind.COMMIT,
         "a run is watched while RQ's Redis is away",
-        "        with contextlib.suppress(RedisError, OSError):\n            super().maintain_heartbeats(job)\n",
+        "        with contextlib.suppress(RedisError, OSError):\n"
+        "            super().maintain_heartbeats(job)\n",
         "        super().maintain_heartbeats(job)\n",
         "tests/store/test_jobs.py::test_watching_a_run_does_not_need_rqs_redis",
     ),
