@@ -21,47 +21,34 @@ from gateway.operators.access import (
     read_body,
     require_operator,
     require_viewer,
+    said_by,
 )
-from gateway.operators.seats import Conn, Who, Why
-from store import audit
-from store.audit import Said
+from gateway.operators.said import Reason
+from gateway.operators.seats import Conn
 from store.events import get_event
 from store.fleet import edit, log, read
 from store.fleet.words import WORKERS_MAX, Mode
 
 LOG_ROWS = 100
 """Of a page, unless asked for."""
-OPERATOR = "operator"
-"""Who it was, where nobody says more."""
 
 # Told in the description; checked by `store.fleet.edit`, for all who scale.
 Workers = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": WORKERS_MAX})]
 
 
-class Scale(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Scale(Reason, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """So many workers; `mode` hot: of its own, cold: shared, auto: by its load; left out: as it is.
     `edition`: only if nobody changed it since."""
 
     workers: Workers
-    why: Why
     mode: Mode | None = None
     edition: int | None = None
-    who: Who | None = None
 
 
-class MoveTo(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class MoveTo(Reason, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The host that is to own the event."""
 
     to: str
-    why: Why
-    who: Who | None = None
-
-
-class Because(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Why a host is to be empty, or to take events again."""
-
-    why: Why
-    who: Who | None = None
 
 
 class FleetLog(Struct, frozen=True):
@@ -116,7 +103,7 @@ async def show_log(
 async def scale_event(request: Request, event: str) -> Response:
     """How many workers it has, and whether its own. 400 `invalid_workers`, 409 `fleet_changed`."""
     wish = await read_body(request, Scale)
-    said = _said(wish.who, wish.why)
+    said = said_by(request, wish.who, wish.why)
 
     def work(conn: Conn) -> edit.Wanted:
         return edit.scale(conn, event, said, workers=wish.workers, mode=wish.mode, edition=wish.edition)
@@ -130,27 +117,23 @@ async def move_event(request: Request, event: str) -> Response:
     """Its owner is to be on that host; who owns it hands over once the other one is warm. 404
     `host_not_found`, 409 `event_not_on_sale`, `host_gone`, `host_draining`, `host_full`."""
     wish = await read_body(request, MoveTo)
-    said = _said(wish.who, wish.why)
+    said = said_by(request, wish.who, wish.why)
     return answer(await in_database(request, lambda conn: edit.move(conn, event, wish.to, said)))
 
 
-@router.post("/fleet/hosts/{host}/drain", dependencies=CHANGES, openapi_extra=body_described(Because))
+@router.post("/fleet/hosts/{host}/drain", dependencies=CHANGES, openapi_extra=body_described(Reason))
 async def drain_host(request: Request, host: str) -> Response:
     """Events leave it, few at a time, then its workers stop. 404 `host_not_found`, 409 `last_host`."""
-    wish = await read_body(request, Because)
-    said = _said(wish.who, wish.why)
+    wish = await read_body(request, Reason)
+    said = said_by(request, wish.who, wish.why)
     await in_database(request, lambda conn: edit.drain(conn, host, said))
     return answer(HostWish(host, draining=True))
 
 
-@router.post("/fleet/hosts/{host}/keep", dependencies=CHANGES, openapi_extra=body_described(Because))
+@router.post("/fleet/hosts/{host}/keep", dependencies=CHANGES, openapi_extra=body_described(Reason))
 async def keep_host(request: Request, host: str) -> Response:
     """It takes events again. 404 `host_not_found`."""
-    wish = await read_body(request, Because)
-    said = _said(wish.who, wish.why)
+    wish = await read_body(request, Reason)
+    said = said_by(request, wish.who, wish.why)
     await in_database(request, lambda conn: edit.keep(conn, host, said))
     return answer(HostWish(host, draining=False))
-
-
-def _said(who: str | None, why: str) -> Said:
-    return audit.said(OPERATOR if who is None else who, why)

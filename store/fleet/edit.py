@@ -2,7 +2,7 @@
 empty.
 
 Each is one transaction that has the fleet's turn, so planner and operators never undo each other halfway,
-with a row in the fleet's log and, where an event is concerned, one in its audit. What changes nothing leaves
+with a row in the fleet's log and one in the audit. What changes nothing leaves
 no row. These are wishes: the planner and the leases make them true (`docs/fleet.md`).
 """
 
@@ -190,6 +190,7 @@ def drain(conn: Conn, name: str, said: Said) -> None:
             )
         conn.execute(DRAIN, (name,))
         _tell(conn, FleetWhat.DRAINING, said, host=name)
+        audit.write(conn, None, said, {"change": "drain host", "host": name})
 
 
 def keep(conn: Conn, name: str, said: Said) -> None:
@@ -199,6 +200,7 @@ def keep(conn: Conn, name: str, said: Said) -> None:
             return
         conn.execute(KEEP, (name,))
         _tell(conn, FleetWhat.KEPT, said, host=name)
+        audit.write(conn, None, said, {"change": "keep host", "host": name})
 
 
 @contextmanager
