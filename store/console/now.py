@@ -38,7 +38,7 @@ ALL: Final = f"SELECT id FROM event ORDER BY {_ORDER} LIMIT {LAUNCHES_MAX}"
 SAMPLED: Final = f"""
 SELECT id FROM event WHERE state IN ('lobby', 'open', 'paused') ORDER BY {_ORDER} LIMIT {SAMPLED_MAX}
 """
-THESE: Final = "SELECT unnest(%(events)s::int[]) AS id"
+NAMED: Final = "SELECT id FROM event WHERE slug = ANY (%(events)s::text[])"
 
 _READ: Final = f"""
 -- Of each chosen event what its owner says, what is counted of its sale, and its room.
@@ -207,11 +207,11 @@ class Reader:
         """Those that sell or let buyers join."""
         return self._read(SAMPLED)
 
-    def these(self, events: Sequence[int]) -> list[Seen]:
-        """Of these numbers, those there are."""
-        return self._read(THESE, list(events))
+    def named(self, slugs: Sequence[str]) -> list[Seen]:
+        """Of these, those there are."""
+        return self._read(NAMED, list(slugs))
 
-    def _read(self, chosen: str, events: list[int] | None = None) -> list[Seen]:
+    def _read(self, chosen: str, events: list[str] | None = None) -> list[Seen]:
         values: dict[str, Any] = {"events": events}
         cursor = self._conn.cursor(row_factory=kwargs_row(_row))
         rows = cursor.execute(_READ.format(chosen=chosen).encode(), values).fetchall()

@@ -27,7 +27,8 @@ SECONDS_KEPT_HOURS: Final = 6
 MINUTES_KEPT_DAYS: Final = 30
 THINNED_MAX: Final = 20_000
 """Most rows one statement thins or forgets."""
-ROWS_DEFAULT: Final = 1_500
+ROWS_DEFAULT: Final = 600
+"""As a frame these are less than what a socket may have unread (64 KiB), whoever reads slowly."""
 ROWS_MAX: Final = 5_000
 
 _FAR_MS: Final = 4_102_444_800_000
@@ -152,13 +153,13 @@ class Samples(Struct, frozen=True):
 
 def row_of(seen: Seen) -> Row:
     """How an event stands, as a row."""
-    return (seen.at_ms, *[getattr(seen, name) for name in _VALUES])
+    return (seen.at_ms, *[_short(getattr(seen, name)) for name in _VALUES])
 
 
 def write(conn: Conn, events: Sequence[Seen]) -> int:
     """A row for each whose last is old enough; how many."""
     values: dict[str, Any] = {"events": [seen.id for seen in events]}
-    values |= {name: [getattr(seen, name) for seen in events] for name in _VALUES}
+    values |= {name: [_short(getattr(seen, name)) for seen in events] for name in _VALUES}
     return conn.execute(WRITE.encode(), values).rowcount
 
 
@@ -199,3 +200,8 @@ def read(
     values = {"event": event_id, "since": since_ms or 0, "until": until_ms or _FAR_MS, "limit": limit}
     rows = conn.cursor(row_factory=tuple_row).execute(READ.encode(), values).fetchall()
     return Samples(slug, COLUMNS, rows, rows[-1][0] if len(rows) == limit else None)
+
+
+def _short(value: float | None) -> float | None:
+    """A tenth is as exact as anybody reads a rate or a latency."""
+    return round(value, 1) if isinstance(value, float) else value

@@ -16,7 +16,7 @@ from store.room import operating
 from store.room.words import Admission, RoomTerms
 from store.venues.rows import save_venue
 from store.words import EventState
-from tests.allocator.house import best, entry, open_event, owner_of, plan_of
+from tests.allocator.house import SLUG, best, entry, open_event, owner_of, plan_of
 
 SAID = audit.said("Olga", "for this test")
 
@@ -82,14 +82,14 @@ def test_those_that_sell_come_first_and_closed_ones_only_where_they_are_asked_fo
 
 
 def test_nobody_owns_it_is_said_of_what_sells_and_while_holds_run(conn, database_url):
-    event = open_event(database_url, plan_of())
+    open_event(database_url, plan_of())
     [seen] = Reader(conn).launches()
     assert codes(seen) == ["no_owner"]
     assert "Nobody decides: no allocator has owned this event yet." in needs_of(seen)[0].text
     conn.execute("UPDATE lease SET owner = gen_random_uuid(), worker = 'm:1', renewed_at = now()")
-    assert codes(Reader(conn).these([event])[0]) == []
+    assert codes(Reader(conn).named([SLUG])[0]) == []
     conn.execute("UPDATE lease SET renewed_at = now() - interval '12 s'")
-    [seen] = Reader(conn).these([event])
+    [seen] = Reader(conn).named([SLUG])
     assert codes(seen) == ["no_owner"]
     assert "for 12 s" in needs_of(seen)[0].text
     assert launch_of(seen).owner is None
