@@ -14,6 +14,7 @@ from gateway import http_protocol
 from gateway.api import create_api
 from gateway.buyers import socket
 from gateway.listening import listen
+from gateway.live import socket as live
 from gateway.payments import notices
 from gateway.protocol import SocketProtocol
 from gateway.runtime import Runtime
@@ -48,6 +49,8 @@ class Gateway:
         if kind == "websocket":
             if scope["path"] == SOCKET_PATH:
                 await socket.serve(self.runtime, scope, receive, send)
+            elif scope["path"] == live.PATH:
+                await live.serve(self.runtime, scope, receive, send)
             else:
                 await receive()
                 await send({"type": "websocket.close", "code": 4404})

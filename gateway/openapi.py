@@ -20,6 +20,7 @@ from gateway.buyers.decode import body_schemas, request_schema
 from gateway.calls import Call
 from gateway.holders import ChangedHold
 from gateway.idempotency_key import takes_key
+from gateway.operators.console_described import CALLS as CONSOLE
 from gateway.operators.described import CALLS as OPERATORS
 from gateway.operators.fleet_described import CALLS as FLEET
 from gateway.payments.notices import Heard
@@ -405,6 +406,7 @@ CALLS: dict[tuple[str, str], Call] = {
         for word in ("lobby", "open", "pause", "resume", "close")
     },
     **OPERATORS,
+    **CONSOLE,
     **TICKETS,
     **FLEET,
     **ROOM_PROTECTION,

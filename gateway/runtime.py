@@ -14,6 +14,7 @@ from gateway.buyers.tokens import Tokens
 from gateway.callers import Callers
 from gateway.ending import end
 from gateway.events import Parts
+from gateway.live.feed import LiveFeed
 from gateway.loading import Events
 from gateway.metrics import Metrics
 from gateway.payments.desk import Desk
@@ -52,6 +53,7 @@ class Runtime:
         self.events = Events(Parts(settings, self.gateway_id, pool, client, self.metrics, self.guard))
         self.payments = Desk(settings, pool, client, self.events, self.gateway_id, self.metrics)
         self.streams = Streams(settings.bounds.streams_max)
+        self.live = LiveFeed(settings.engines, client)
         self.stopping = False
         self.metrics.read(self)
 
@@ -77,12 +79,13 @@ async def running(settings: Settings) -> AsyncIterator[Runtime]:
     letting_go = asyncio.create_task(runtime.events.run())
     runtime.payments.start()
     runtime.guard.start()
+    runtime.live.start()
     try:
         yield runtime
     finally:
         runtime.stopping = True
         await end([letting_go])
-        await runtime.hub.close_all()
+        await asyncio.gather(runtime.hub.close_all(), runtime.live.stop())
         await runtime.payments.stop()
         await runtime.guard.stop()
         await runtime.events.stop()

@@ -10,6 +10,7 @@ from gateway.operators import (
     chores,
     fleet,
     keys,
+    launches,
     money,
     refused,
     rooms,
@@ -31,6 +32,7 @@ router.include_router(sales.router)
 router.include_router(rooms.router)
 router.include_router(tours.router)
 router.include_router(chores.router)
+router.include_router(launches.router)
 router.include_router(beside.router)
 router.include_router(fleet.router)
 router.include_router(money.router)

@@ -27,6 +27,9 @@ SECONDS_KEPT_HOURS: Final = 6
 MINUTES_KEPT_DAYS: Final = 30
 THINNED_MAX: Final = 20_000
 """Most rows one statement thins or forgets."""
+FINE_MINUTES: Final = 30
+STRETCH_SECONDS: Final = 90
+"""A history has every row of the last `FINE_MINUTES`, and before them one for so many seconds."""
 ROWS_DEFAULT: Final = 600
 """As a frame these are less than what a socket may have unread (64 KiB), whoever reads slowly."""
 ROWS_MAX: Final = 5_000
@@ -130,11 +133,16 @@ SELECT {_AT_MS}, {", ".join(_VALUES)} FROM event_sample
 """
 
 READ_LAST: Final = f"""
--- At most so many rows of the last hours, evenly: of each stretch of that length the last.
-SELECT DISTINCT ON (stretch) {_AT_MS}, {", ".join(_VALUES)} FROM (
-  SELECT *, floor(extract(epoch FROM at) / %(stretch)s) AS stretch FROM event_sample
-   WHERE event_id = %(event)s AND at > clock_timestamp() - %(hours)s * interval '1 hour') AS lately
- ORDER BY stretch, at DESC
+-- Every row of the last minutes, and of what is older the last of each stretch of so many seconds.
+SELECT {_AT_MS}, {", ".join(_VALUES)} FROM (
+  SELECT DISTINCT ON (old, CASE WHEN old THEN floor(extract(epoch FROM at) / {STRETCH_SECONDS})
+                                ELSE extract(epoch FROM at) END) *
+    FROM (SELECT *, at < clock_timestamp() - interval '{FINE_MINUTES} minutes' AS old FROM event_sample
+           WHERE event_id = %(event)s
+             AND at > clock_timestamp() - interval '{SECONDS_KEPT_HOURS} hours') AS lately
+   ORDER BY old, CASE WHEN old THEN floor(extract(epoch FROM at) / {STRETCH_SECONDS})
+                      ELSE extract(epoch FROM at) END, at DESC) AS thinned
+ ORDER BY at
 """
 
 Row = tuple[Any, ...]
@@ -173,9 +181,8 @@ def thin(conn: Conn) -> int:
 
 
 def lately(conn: Conn, event_id: int) -> list[Row]:
-    """The last `SECONDS_KEPT_HOURS`, at most `ROWS_DEFAULT` rows."""
-    stretch = SECONDS_KEPT_HOURS * 3_600 / ROWS_DEFAULT
-    values = {"event": event_id, "hours": SECONDS_KEPT_HOURS, "stretch": stretch}
+    """The last `SECONDS_KEPT_HOURS`, the last minutes of them whole, at most `ROWS_DEFAULT` rows."""
+    values = {"event": event_id}
     rows = conn.cursor(row_factory=tuple_row).execute(READ_LAST.encode(), values).fetchall()
     return rows[-ROWS_DEFAULT:]
 

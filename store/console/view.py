@@ -1,6 +1,6 @@
 """One look for all who watch: every launch, what is about none of them, and of some events all there is.
 
-The frames of the console's live feed are made of it (`gateway.operators.live`); the same is told by HTTP.
+The frames of the console's live feed are made of it (`gateway.live.feed`); the same is told by HTTP.
 """
 
 from __future__ import annotations

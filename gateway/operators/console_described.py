@@ -1,0 +1,44 @@
+"""The console's calls, for the published description."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from gateway.calls import Call
+from gateway.operators.launches import Launches
+from store.console.launch import Launch
+from store.console.levers import FleetLever, StateLever
+from store.console.samples import Samples
+from store.console.tally import Step, TurnedAway
+
+
+class LaunchWhole(Struct):
+    """One event: what can be moved and how it stands, its numbers, how far its buyers came."""
+
+    type: Literal["event"]
+    event: str
+    state: StateLever
+    room: dict[str, Any] | None
+    gate: bool
+    policy: dict[str, Any]
+    fleet: FleetLever
+    launch: Launch
+    steps: list[Step]
+    steps_age_ms: int
+    outcomes: dict[str, int]
+    turned_away: list[TurnedAway]
+
+
+CALLS: dict[tuple[str, str], Call] = {
+    ("get", "/v1/operator/launches"): Call(
+        {200: ("Those that sell first.", Launches)}, (400, 403, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/launch"): Call(
+        {200: ("How it stands.", LaunchWhole)}, (400, 403, 404, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/samples"): Call(
+        {200: ("The oldest first.", Samples)}, (400, 403, 404, 503), "operator"
+    ),
+}
