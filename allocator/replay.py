@@ -7,7 +7,7 @@ followed as a standby follows it, and said to be unproven; those after it are pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ from allocator.memory import Memory, Overlay
 from allocator.offering import OffersFirst
 from allocator.versions import VERSIONS, Decide
 from allocator.wishes import Wish, Wishes
+from store.erasure import erase
+from store.erasure.words import names_pseudonym
 from store.ledger import DIGEST_BYTES, GENESIS, batch_hash, row_digest
 from store.words import Arrival, EventState, LedgerKind, Outcome, Policy
 
@@ -131,11 +133,12 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Unproven | Bat
     memory = Memory(layout, Policy(EventState.DRAFT))
     wishes = {number: version.wishes(layout) for number, version in VERSIONS.items()}
     wants: dict[tuple[str, str], str] = {}
+    erased = erase.digests(conn, event_id)
     before = GENESIS
     expected = 1
     until = _batches_committed(conn, event_id)  # first: a sale goes on while its ledger is read
     for batch in read_batches(conn, event_id, 0):
-        found = list(_changed(batch, before, expected))
+        found = list(_changed(batch, before, expected, erased.get(batch.batch_no, {})))
         number = batch.code_version
         if not found and number in VERSIONS:
             wishes[number] = wishes[number].by(memory.layout)
@@ -161,8 +164,10 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Unproven | Bat
     yield from _rows_of_no_batch(conn, event_id)
 
 
-def _changed(batch: Batch, before: bytes, expected: int) -> Iterator[Finding]:
-    """Rows and batches that are not what was hashed."""
+def _changed(batch: Batch, before: bytes, expected: int, erased: Mapping[int, bytes]) -> Iterator[Finding]:
+    """Rows and batches that are not what was hashed, or since a buyer was erased not what was kept of that
+    (position → digest). The chain is over what was hashed.
+    """
     if batch.batch_no != expected:
         yield Finding(expected, None, f"batches {expected} to {batch.batch_no - 1} are missing")
         return
@@ -174,9 +179,11 @@ def _changed(batch: Batch, before: bytes, expected: int) -> Iterator[Finding]:
         yield Finding(batch.batch_no, first, story)
         return
     for position, (at, row, digest) in enumerate(zip(batch.positions, batch.rows, digests, strict=True)):
-        if row_digest(row) != digest:
+        if row_digest(row) != erased.get(position, digest):
             who = f"buyer {row.buyer!r}, request {row.request_id!r}" if row.buyer else row.kind
             yield Finding(batch.batch_no, position, f"the row was changed after it was written ({who})")
+        elif position in erased and not names_pseudonym(row.buyer + row.input):
+            yield Finding(batch.batch_no, position, "is said to be erased, and names no pseudonym")
         elif at != position:
             yield Finding(batch.batch_no, position, f"the row was moved to position {at}")
     head = (batch.batch_no, batch.epoch, batch.batch_time, batch.arrival, batch.code_version)

@@ -26,6 +26,7 @@ from msgspec import Struct
 from store import audit, blocks, hold_parts, holds, outbox
 from store.audit import Said
 from store.blocks import Conn, in_transaction, named, numbers, some
+from store.erasure.words import is_pseudonym
 from store.errors import BadRequest, Conflicted, NotFound
 from store.outbox import Told
 from store.payments import refunds
@@ -315,7 +316,7 @@ def give_back(
     left = conn.execute(REFUND if whole else KEEP_FEWER, values | {"count": taken.quantity})
     assert left.rowcount == 1, "the order is locked and was looked at"
     _free(conn, values, taken)
-    counted = order.kind is HoldKind.BUYER
+    counted = order.kind is HoldKind.BUYER and not is_pseudonym(order.buyer)
     body = Returned(order.buyer, counted, block, tuple(taken.seats), tuple(taken.areas))
     _tell(conn, event_id, FactKind.RETURNED, order.hold_id, body)
     if not whole:

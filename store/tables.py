@@ -5,6 +5,7 @@ from __future__ import annotations
 import store.calling_off.schema
 import store.chores.schema
 import store.console.schema
+import store.erasure.schema
 import store.figures.schema
 import store.fleet.schema
 import store.idempotency_schema

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from gateway.operators import (
     audits,
     beside,
+    buyers,
     chores,
     fleet,
     keys,
@@ -31,6 +32,7 @@ router.include_router(seats.router)
 router.include_router(sales.router)
 router.include_router(rooms.router)
 router.include_router(tours.router)
+router.include_router(buyers.router)
 router.include_router(chores.router)
 router.include_router(launches.router)
 router.include_router(beside.router)

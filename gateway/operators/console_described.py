@@ -12,6 +12,7 @@ from store.console.launch import Launch
 from store.console.levers import FleetLever, StateLever
 from store.console.samples import Samples
 from store.console.tally import Step, TurnedAway
+from store.erasure.erase import Erased
 
 
 class LaunchWhole(Struct):
@@ -40,5 +41,8 @@ CALLS: dict[tuple[str, str], Call] = {
     ),
     ("get", "/v1/operator/events/{event}/samples"): Call(
         {200: ("The oldest first.", Samples)}, (400, 403, 404, 503), "operator"
+    ),
+    ("post", "/v1/operator/buyers/erase"): Call(
+        {200: ("How many rows of what.", Erased)}, (400, 403, 404, 409, 413, 503), "operator"
     ),
 }

@@ -20,6 +20,7 @@ from allocator import replay
 from onsale.engines import attach_or_start, default_data_dir
 from store import invariant
 from store.database import connect
+from store.erasure import erase
 from store.events import get_event
 from store.payments.invariant import mismatches as payments
 from store.words import LedgerKind
@@ -48,8 +49,9 @@ def verify(
 
 
 def check(conn: psycopg.Connection[Any], slug: str, notes: Console) -> dict[str, Any]:
-    """{"event", "batches", "rows", "decisions", "hash", "findings": [{"batch_no", "position", "story"}],
-    "unproven": [{"batch_no", "story"}], "mismatches": [{"what", "number", "story"}]}.
+    """{"event", "batches", "rows", "decisions", "erased", "hash",
+    "findings": [{"batch_no", "position", "story"}], "unproven": [{"batch_no", "story"}],
+    "mismatches": [{"what", "number", "story"}]}.
     """
     event = get_event(conn, slug)
     last = conn.execute("SELECT batch_no FROM event_cursor WHERE event_id = %s", (event.id,)).fetchone()
@@ -79,6 +81,7 @@ def check(conn: psycopg.Connection[Any], slug: str, notes: Console) -> dict[str,
         "event": slug,
         "batches": batches,
         "rows": rows,
+        "erased": sum(len(batch) for batch in erase.digests(conn, event.id).values()),
         "decisions": decisions,
         "hash": digest,
         "findings": findings,
@@ -117,6 +120,11 @@ def _show_decisions(console: Console, summary: dict[str, Any]) -> None:
     if not summary["findings"]:
         console.print(f"[green]✓[/] {told}: each comes out as it was given.")
         console.print(f"  ledger hash {summary['hash'] or '-'}", highlight=False)
+        if summary["erased"]:
+            rows = f"{summary['erased']:,} rows were erased on request"
+            console.print(
+                f"  {rows}: they differ from what was written in whose they are, and in nothing else"
+            )
         return
     console.print(f"[red]✗[/] {told} are in order; then:")
     for finding in summary["findings"]:
