@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from gateway.calls import Call
 from gateway.operators.launches import Launches
+from store.console.find import Found
 from store.console.launch import Launch
 from store.console.levers import FleetLever, StateLever
 from store.console.samples import Samples
@@ -32,6 +33,24 @@ class LaunchWhole(Struct):
     turned_away: list[TurnedAway]
 
 
+class Story(Struct):
+    """All that is kept of a buyer at one event; the fields of each list are in docs/console-feed.md."""
+
+    buyer: str
+    event: str
+    erased: int | None
+    mail: list[str]
+    places: list[dict[str, Any]]
+    requests: list[dict[str, Any]]
+    requests_more: int | None
+    offers: list[dict[str, Any]]
+    waiting: list[dict[str, Any]]
+    holds: list[dict[str, Any]]
+    payments: list[dict[str, Any]]
+    tickets: list[dict[str, Any]]
+    mails: list[dict[str, Any]]
+
+
 CALLS: dict[tuple[str, str], Call] = {
     ("get", "/v1/operator/launches"): Call(
         {200: ("Those that sell first.", Launches)}, (400, 403, 503), "operator"
@@ -41,6 +60,12 @@ CALLS: dict[tuple[str, str], Call] = {
     ),
     ("get", "/v1/operator/events/{event}/samples"): Call(
         {200: ("The oldest first.", Samples)}, (400, 403, 404, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/buyers"): Call(
+        {200: ("Whoever it is of.", Found)}, (400, 403, 404, 503), "operator"
+    ),
+    ("get", "/v1/operator/events/{event}/buyers/{buyer}"): Call(
+        {200: ("The whole story.", Story)}, (400, 403, 404, 503), "operator"
     ),
     ("post", "/v1/operator/buyers/erase"): Call(
         {200: ("How many rows of what.", Erased)}, (400, 403, 404, 409, 413, 503), "operator"

@@ -79,3 +79,33 @@ async def test_what_is_wrong_is_said_and_nothing_is_erased(engine_urls, database
         ):
             refused = await erase(served, body)
             assert (refused.status, refused.json()["code"]) == (status, code)
+
+
+@scenario
+async def test_a_buyer_is_found_and_their_story_read_by_operators(engine_urls, event):
+    waits(engine_urls.database_url, event)
+    viewer = key_of(engine_urls.database_url, Role.VIEWER)
+    path = f"/v1/operator/events/{EVENT}/buyers"
+    async with gateway(engine_urls, operator_key=KEY) as served:
+        found = await served.http("GET", f"{path}?find=ann", headers=HEAD)
+        assert found.json() == {"found": [{"buyer": "ann", "by": "buyer"}], "more": False}
+        told = (await served.http("GET", f"{path}/ann", headers=HEAD)).json()
+        assert (told["buyer"], told["places"][0]["state"], told["mail"]) == (
+            "ann",
+            "waiting",
+            ["ann@example.com"],
+        )
+        for asked, status, code in (
+            (f"{path}/nobody%2Fhere", 404, "unknown_buyer"),
+            (f"{path}/%00", 404, "unknown_buyer"),
+            (f"{path}?find=a", 400, "find_too_short"),
+            (f"{path}?find=ann&limit=0", 400, None),
+            ("/v1/operator/events/nowhere/buyers?find=ann", 404, "unknown_event"),
+        ):
+            refused = await served.http("GET", asked, headers=HEAD)
+            assert refused.status == status
+            assert code is None or refused.json()["code"] == code
+        refused = await served.http(
+            "GET", f"{path}/ann", headers={"Authorization": f"Bearer {viewer.secret}"}
+        )
+        assert (refused.status, refused.json()["code"]) == (403, "role_required")
