@@ -11,6 +11,7 @@ from gateway.operators import (
     chores,
     fleet,
     keys,
+    exports,
     launches,
     money,
     refused,
@@ -35,6 +36,7 @@ router.include_router(tours.router)
 router.include_router(buyers.router)
 router.include_router(chores.router)
 router.include_router(launches.router)
+router.include_router(exports.router)
 router.include_router(beside.router)
 router.include_router(fleet.router)
 router.include_router(money.router)

@@ -67,6 +67,9 @@ CALLS: dict[tuple[str, str], Call] = {
     ("get", "/v1/operator/events/{event}/buyers/{buyer}"): Call(
         {200: ("The whole story.", Story)}, (400, 403, 404, 503), "operator"
     ),
+    ("get", "/v1/operator/events/{event}/export/{what}.{kind}"): Call(
+        {200: ("The file.", None)}, (400, 403, 404, 503), "operator"
+    ),
     ("post", "/v1/operator/buyers/erase"): Call(
         {200: ("How many rows of what.", Erased)}, (400, 403, 404, 409, 413, 503), "operator"
     ),

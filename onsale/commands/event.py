@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 import typer
 
+from onsale.commands import event_export as export
 from onsale.commands import event_money as money
 from onsale.commands import event_off as off
 from onsale.commands import event_sales as sales
@@ -34,7 +35,7 @@ app = typer.Typer(
     help=(
         "Events: create, set, lobby, open, pause, resume, close, show, waiting, list; prices; "
         "their seats: block, unblock, release-hold, sell, return, recategorise; "
-        "their money: figures, settlement; and cancel, move."
+        "their money: figures, settlement; what to take away: export; and cancel, move."
     ),
 )
 
@@ -353,5 +354,6 @@ app.command("prices")(sales.prices)
 app.command("audit")(seats.read_audit)
 app.command("figures")(money.figures)
 app.command("settlement")(money.settle)
+app.command("export")(export.export)
 app.command("cancel")(off.cancel)
 app.command("move")(off.move)

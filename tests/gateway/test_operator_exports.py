@@ -1,0 +1,64 @@
+"""The operators' HTTP for exports: who may have what, as files, few at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.operators import exports
+from store.console.export import COLUMNS, What
+from store.operators.words import Role
+from tests.gateway.rig import EVENT, gateway, make_event, scenario
+from tests.gateway.test_live import key_of
+
+KEY = "an operator key of the tests"
+HEAD = {"Authorization": f"Bearer {KEY}"}
+PATH = f"/v1/operator/events/{EVENT}/export"
+
+
+@pytest.fixture
+def event(database_url):
+    return make_event(database_url)
+
+
+async def get(served, path, head=HEAD):
+    return await served.http("GET", f"{PATH}/{path}", headers=head)
+
+
+@scenario
+async def test_each_export_is_a_file_of_its_kind(engine_urls, event):
+    async with gateway(engine_urls, operator_key=KEY) as served:
+        for what in What:
+            told = await get(served, f"{what}.csv")
+            assert told.status == 200
+            assert told.headers["content-type"] == "text/csv; charset=utf-8"
+            assert told.headers["content-disposition"] == f'attachment; filename="{EVENT}-{what}.csv"'
+            assert told.body.decode().splitlines()[0] == ",".join(COLUMNS[what])
+        seats = await get(served, "seats.json")
+        assert (seats.headers["content-type"], len(seats.json())) == ("application/json", 100)
+        assert served.app.api.state.exports == 0
+
+
+@scenario
+async def test_what_names_people_is_for_owners_and_is_audited(engine_urls, event):
+    viewer = key_of(engine_urls.database_url, Role.VIEWER)
+    head = {"Authorization": f"Bearer {viewer.secret}"}
+    async with gateway(engine_urls, operator_key=KEY) as served:
+        for what in ("orders.csv", "buyers.json"):
+            refused = await get(served, what, head)
+            assert (refused.status, refused.json()["code"]) == (403, "role_required")
+        assert (await get(served, "decisions.csv", head)).status == 200
+        assert (await get(served, "orders.csv")).status == 200
+        rows = await served.http("GET", f"/v1/operator/events/{EVENT}/audit", headers=HEAD)
+        assert [row["what"] for row in rows.json()["audit"]] == [{"change": "export", "what": "orders"}]
+
+
+@scenario
+async def test_what_is_wrong_is_said(engine_urls, event, monkeypatch):
+    async with gateway(engine_urls, operator_key=KEY) as served:
+        assert (await get(served, "money.csv")).status == 400
+        assert (await get(served, "seats.xls")).status == 400
+        nowhere = await served.http("GET", "/v1/operator/events/nowhere/export/seats.csv", headers=HEAD)
+        assert (nowhere.status, nowhere.json()["code"]) == (404, "unknown_event")
+        monkeypatch.setattr(exports, "EXPORTS_MAX", 0)
+        busy = await get(served, "seats.csv")
+        assert (busy.status, busy.json()["code"]) == (503, "exports_busy")

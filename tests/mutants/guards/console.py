@@ -1,0 +1,64 @@
+"""Faults in what the console is told and gives out."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import In, Kind, Mutant
+
+LIVE = "tests/gateway/test_live.py"
+EXPORT = "tests/store/console/test_export.py"
+EXPORTS = "tests/gateway/test_operator_exports.py"
+SAMPLES = "tests/store/console/test_samples.py"
+socket = In("gateway/live/socket.py")
+feed = In("gateway/live/feed.py")
+
+MUTANTS: list[Mutant] = [
+    socket(
+        Kind.TOKEN,
+        "a console's key is for what it sees",
+        "frame.event is not None and not self._watcher.caller.may_see(frame.event)",
+        "frame.event is None and not self._watcher.caller.may_see(str(frame.event))",
+        f"{LIVE}::test_a_key_of_one_event_sees_that_alone",
+    ),
+    socket(
+        Kind.TOKEN,
+        "a console's key that was revoked watches no longer",
+        "                self._watcher.caller = await self._look()\n",
+        "                continue\n",
+        f"{LIVE}::test_a_key_that_is_revoked_watches_no_longer",
+    ),
+    feed(
+        Kind.TOKEN,
+        "a console sees the launches of its key alone",
+        "if one.caller.may_see(launch.slug)]",
+        "if launch]",
+        f"{LIVE}::test_a_key_of_one_event_sees_that_alone",
+    ),
+    feed(
+        Kind.BOUND,
+        "very many launches are told to a console less often",
+        "(changed and now >= one.launches_again_at)",
+        "changed",
+        f"{LIVE}::test_many_launches_are_told_less_often",
+    ),
+    In("gateway/operators/exports.py")(
+        Kind.TOKEN,
+        "an export to a console that names people is for owners",
+        "if what in PERSONAL and not caller.role.includes(Role.OWNER):",
+        "if what in PERSONAL and caller is None:",
+        f"{EXPORTS}::test_what_names_people_is_for_owners_and_is_audited",
+    ),
+    In("store/console/export.py")(
+        Kind.CONDITION,
+        "an export for the console's users is no formula",
+        "isinstance(value, str) and value.startswith(FORMULA)",
+        "isinstance(value, str) and value.startswith(FORMULA[1:])",
+        f"{EXPORT}::test_no_text_is_a_formula_to_a_spreadsheet",
+    ),
+    In("store/console/samples.py")(
+        Kind.BOUND,
+        "the console's samples are forgotten one day",
+        '        conn.execute(FORGET.encode(), {"event": event})\n',
+        "",
+        f"{SAMPLES}::test_what_is_very_old_is_forgotten",
+    ),
+]
