@@ -30,7 +30,7 @@ from gateway.buyers.tokens import Buyer
 from gateway.idempotency import REPLAYED, Idempotent, taken_in
 from gateway.openapi import openapi
 from gateway.payments import routes as payments
-from gateway.problems import PROBLEM_TYPE, body_of, problem_body, retry_after_of, status_of
+from gateway.problems import PROBLEM_TYPE, FarTooLarge, body_of, problem_body, retry_after_of, status_of
 from gateway.room import draws, protection
 from gateway.room import routes as room
 from gateway.routing import Authorization, HoldPath, Slug, json_response
@@ -278,6 +278,8 @@ def _problem(error: OnsaleError) -> Response:
     status = status_of(error)
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, FarTooLarge):
+        headers["Connection"] = "close"
     return Response(body_of(error), status, headers, media_type=PROBLEM_TYPE)
 
 

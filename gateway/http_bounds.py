@@ -3,7 +3,8 @@
 uvicorn's httptools protocol takes a head of any length, and waits for the rest of a request for ever: one
 connection could fill the memory, and many that say nothing use up the files. Here a head has at most
 `HEAD_BYTES_MAX` (431) and a request is whole within `REQUEST_SECONDS_MAX` (408), also the first, on a new
-connection. A request that arrives in one piece, as nearly all do, costs no timer.
+connection; a seating plan, which is larger, within `PATIENCE_MAX` times as long. A request that arrives in
+one piece, as nearly all do, costs no timer.
 
 And it reads on after each answer, however many requests wait for their turn on the connection. Here it reads
 on when none does, so what waits is what one read brought.
@@ -17,10 +18,13 @@ from collections.abc import Collection
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from gateway.bodies import LARGER_BYTES_MAX
 from gateway.protocol import SocketProtocol
 
 HEAD_BYTES_MAX = 32 * 1024
 REQUEST_SECONDS_MAX = 10.0
+PATIENCE_MAX = 6
+"""So many times as long a seating plan may take to arrive."""
 
 
 class _TurnByTurn(FlowControl):
@@ -46,6 +50,8 @@ class BoundedHttp(HttpToolsProtocol):
     _headers_before: list[tuple[bytes, bytes]] | None = None
     """Of the request before the last one that began."""
     _timer: asyncio.TimerHandle | None = None
+    _waited = 0
+    """How often the rest of the request was waited for."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -82,6 +88,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._head_open, self._whole, self._head_bytes = True, False, 0
+        self._waited = 0
         self._headers_before = self.headers
         super().on_message_begin()
 
@@ -115,7 +122,15 @@ class BoundedHttp(HttpToolsProtocol):
         if self._answer_owed():  # its client cannot know that we are not waiting for the next request
             self._expect_the_rest()
             return
+        self._waited += 1
+        if self._is_upload() and self._waited < PATIENCE_MAX:
+            self._expect_the_rest()
+            return
         self._refuse(b"408 Request Timeout", b"The request did not come in time. Send it in one go.")
+
+    def _is_upload(self) -> bool:
+        """Whether what comes in is a body that may be large. Its call refuses strangers."""
+        return not self._head_open and self.scope.get("path", "") in LARGER_BYTES_MAX
 
     def _answer_owed(self) -> bool:
         """Whether a whole request before the one that is coming in has no answer yet."""

@@ -22,6 +22,8 @@ BUYERS: Final = ("/v1/events/", "/v1/tickets/")
 NO_KEY: Final = ("/requests", "/room/codes", "/room/join")
 SECRETS: Final = (f"{OPERATORS}session", f"{OPERATORS}keys")
 """Calls whose answers let somebody in: they are kept nowhere."""
+BY_SLUG: Final = ("/v1/operator/launches", "/v1/operator/venues")
+"""What is made there has a name of its own, and is made once under it."""
 
 _BARE: Final = r"[A-Za-z0-9._~-]{1,64}"
 _QUOTED: Final = r'"(?:[ !#-\[\]-~]|\\["\\]){1,255}"'
@@ -63,9 +65,10 @@ def takes_key(method: str, path: str) -> bool:
     """Whether what that call is answered is kept under its key. A key of `POST …/requests` is a name for the
     request, which the ledger keeps for good, and is none of ours. What makes presale codes takes none: its
     answer is kept nowhere, and neither is what is about operators' keys and sessions. Joining needs none: a
-    place is one however often it is asked for."""
+    place is one however often it is asked for; and none is for plans and launches, that are kept under a name
+    of their own, and may make codes."""
     mine = path.startswith((OPERATORS, *BUYERS)) and not path.endswith(NO_KEY)
-    return mine and method.upper() in CHANGING and not path.startswith(SECRETS)
+    return mine and method.upper() in CHANGING and not path.startswith((*SECRETS, *BY_SLUG))
 
 
 def parameter(path: str) -> dict[str, Any]:

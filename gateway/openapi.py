@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gateway import idempotency_key
 from gateway.buyers.decode import body_schemas, request_schema
@@ -23,6 +23,7 @@ from gateway.idempotency_key import takes_key
 from gateway.operators.console_described import CALLS as CONSOLE
 from gateway.operators.described import CALLS as OPERATORS
 from gateway.operators.fleet_described import CALLS as FLEET
+from gateway.operators.launching_described import CALLS as LAUNCHING
 from gateway.payments.notices import Heard
 from gateway.problems import PROBLEM_TYPE
 from gateway.room.described import CALLS as ROOM
@@ -36,6 +37,7 @@ from store.chores.runs import ChoreRun
 from store.event_prices import EventPrices, ShownPrices
 from store.events import Event
 from store.figures.read import EventFigures, PublicFigures
+from store.launches.reading import FieldError
 from store.overview import Overview
 from store.payments.settlement import Settlement
 from store.payments.shown import ShownPayment
@@ -62,6 +64,8 @@ class Problem(Struct):
     status: int
     code: str
     detail: str
+    errors: list[FieldError] | UnsetType = UNSET
+    """Where several fields of a launch are wrong: each of them."""
 
 
 class PublicTour(Struct):
@@ -407,6 +411,7 @@ CALLS: dict[tuple[str, str], Call] = {
     },
     **OPERATORS,
     **CONSOLE,
+    **LAUNCHING,
     **TICKETS,
     **FLEET,
     **ROOM_PROTECTION,

@@ -8,6 +8,7 @@ OnsaleError (store.errors)
 │   ├── Unauthorized    401   no token, or not a valid one
 │   ├── Forbidden       403   not now, whoever asks
 │   ├── TooLarge        413
+│   │   └── FarTooLarge  and nobody reads the rest
 │   ├── KeyReused       422   the key is known with other content
 │   └── TooMany         429   the caller's own bound
 └── Unavailable         503   an engine is away
@@ -35,6 +36,10 @@ class Forbidden(Refused):
 
 class TooLarge(Refused):
     """The body is too large."""
+
+
+class FarTooLarge(TooLarge):
+    """The body is so large that the rest of it is not read: the connection ends with the answer."""
 
 
 class KeyReused(Refused):
@@ -98,7 +103,10 @@ def problem_body(status: int, code: str, detail: str, **more: object) -> bytes:
 
 
 def body_of(error: OnsaleError) -> bytes:
-    return problem_body(status_of(error), code_of(error), str(error))
+    """The problem; with `errors` where several fields are wrong."""
+    errors: object = getattr(error, "errors", None)
+    more = {} if errors is None else {"errors": errors}
+    return problem_body(status_of(error), code_of(error), str(error), **more)
 
 
 def error_frame(error: OnsaleError, request_id: str | None = None) -> bytes:

@@ -13,6 +13,7 @@ from gateway.operators import (
     keys,
     exports,
     launches,
+    launching,
     money,
     refused,
     rooms,
@@ -21,6 +22,7 @@ from gateway.operators import (
     seats,
     session,
     tours,
+    venues,
     webhooks,
 )
 
@@ -36,11 +38,15 @@ router.include_router(tours.router)
 router.include_router(buyers.router)
 router.include_router(chores.router)
 router.include_router(launches.router)
+router.include_router(launching.router)
 router.include_router(exports.router)
 router.include_router(beside.router)
 router.include_router(fleet.router)
 router.include_router(money.router)
 router.include_router(refused.router)
 router.include_router(webhooks.router)
+router.include_router(venues.router)
+router.include_router(launches.router)
+router.include_router(launching.router)
 
 __all__ = ["router"]

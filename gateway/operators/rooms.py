@@ -64,7 +64,7 @@ _Count = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": codes.C
 _Uses = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": codes.USES_MAX})]
 
 
-class _Terms(Struct, frozen=True, kw_only=True):
+class GivenTerms(Struct, frozen=True, kw_only=True):
     """What is left out stays, or is as the room's default has it; null: no limit."""
 
     policy: RoomPolicy | UnsetType = UNSET
@@ -80,18 +80,18 @@ class _Terms(Struct, frozen=True, kw_only=True):
 
     def given(self) -> dict[str, Any]:
         """By name, without what was left out."""
-        named = {name: getattr(self, name) for name in _Terms.__struct_fields__}
+        named = {name: getattr(self, name) for name in GivenTerms.__struct_fields__}
         return {name: value for name, value in named.items() if value is not UNSET}
 
 
-class NewRoom(_Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NewRoom(GivenTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A waiting room for a draft."""
 
     who: Who = ""
     why: Why
 
 
-class RoomChange(_Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RoomChange(GivenTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Other terms from now on; `edition`: only if nobody changed the room since."""
 
     who: Who = ""

@@ -12,6 +12,7 @@ import msgspec
 import typer
 
 from onsale.commands import event_export as export
+from onsale.commands import event_launch as sitting
 from onsale.commands import event_money as money
 from onsale.commands import event_off as off
 from onsale.commands import event_sales as sales
@@ -33,7 +34,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     help=(
-        "Events: create, set, lobby, open, pause, resume, close, show, waiting, list; prices; "
+        "Events: create, launch, set, lobby, open, pause, resume, close, show, waiting, list; prices; "
         "their seats: block, unblock, release-hold, sell, return, recategorise; "
         "their money: figures, settlement; what to take away: export; and cancel, move."
     ),
@@ -344,6 +345,7 @@ def _say(event: events.Event, as_json: bool, sentence: str) -> None:
         print_plainly(sentence)
 
 
+app.command("launch")(sitting.launch)
 app.command("block")(seats.block)
 app.command("unblock")(seats.unblock)
 app.command("release-hold")(seats.release_hold)

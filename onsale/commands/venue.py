@@ -4,8 +4,6 @@ A plan is read and checked whole before anything is written: a wrong one names t
 and imports nothing.
 """
 
-import re
-import unicodedata
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,12 +16,13 @@ from onsale.commands.event_seats import WhoOption, said_here
 from onsale.commands.plainly import print_json, told_plainly, with_engines
 from store.audit import Said
 from store.plan import Plan, encode, fingerprint
-from store.venues.checks import PlanError, refuse_unless
+from store.venues.checks import refuse_unless
 from store.venues.csv_plan import read_csv
 from store.venues.make import make as make_plan
+from store.venues.options import slug_of, standing_of, terms_of
 from store.venues.pretix import Standing, read_pretix
-from store.venues.reading import Terms, amount_minor, amount_shown, read_bytes
-from store.venues.rows import SLUG_LENGTH_MAX, list_venues, save_venue
+from store.venues.reading import Terms, amount_shown, read_bytes
+from store.venues.rows import list_venues, save_venue
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -92,8 +91,8 @@ def import_venue(
 ) -> None:
     """Import a seating plan from a file."""
     with told_plainly(as_json, NOTHING_SAVED), _notes.status("Reading the plan …"):
-        terms = _terms(price or [], currency, stage)
-        plan = _read(file, file_format, name, terms, _standing(area or []))
+        terms = terms_of(price or [], currency, stage)
+        plan = _read(file, file_format, name, terms, standing_of(area or []))
         if check_only:
             _say(_summary(plan), as_json, "checked, nothing saved")
             return
@@ -156,46 +155,8 @@ def _read(
     return read_csv(raw, name=name or file.stem, terms=terms)
 
 
-def _terms(prices: list[str], currency: str, stage: str | None) -> Terms:
-    by_category: dict[str, int] = {}
-    default: int | None = None
-    for written in prices:
-        category, _, amount = written.rpartition("=")
-        minor = amount_minor(amount, currency, f"--price {written}")
-        if category:
-            by_category[category] = minor
-        else:
-            default = minor
-    point = None
-    if stage is not None:
-        found = re.fullmatch(r"(-?\d{1,7}(?:\.\d+)?),(-?\d{1,7}(?:\.\d+)?)", stage)
-        if not found:
-            raise PlanError("--stage", f"must be like 400,20, not {stage!r}")
-        point = (float(found[1]), float(found[2]))
-    return Terms(currency, by_category, default, point)
-
-
-def _standing(areas: list[str]) -> dict[str, Standing]:
-    standing = {}
-    for written in areas:
-        found = re.fullmatch(r"(.+)=([0-9]{1,12}):(.+)", written)
-        if not found:
-            raise PlanError(
-                f"--area {written}", "must be NAME=CAPACITY:CATEGORY, such as Floor=2000:Standing"
-            )
-        standing[found[1]] = Standing(int(found[2]), found[3])
-    return standing
-
-
-def _slug_of(name: str) -> str:
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:SLUG_LENGTH_MAX].strip("-")
-    refuse_unless(bool(slug), "name", f"no slug can be made from {name!r}; give --slug")
-    return slug
-
-
 def _save(plan: Plan, slug: str | None, said: Said, data_dir: Path | None, as_json: bool) -> None:
-    chosen = slug or _slug_of(plan.name)
+    chosen = slug or slug_of(plan.name)
     with with_engines(data_dir) as (conn, _), conn.transaction():
         venue_id = save_venue(conn, chosen, plan, said)
     _say({"id": venue_id, "slug": chosen, **_summary(plan)}, as_json, f"saved as {chosen}")

@@ -131,8 +131,8 @@ def invitation(jti: str) -> Code:
     return Code(hashlib.sha256(f"{INVITATION} {jti}".encode()).digest(), invitation=True)
 
 
-def issue(conn: psycopg.Connection[Any], event_id: int, label: str, count: int, uses: int) -> tuple[str, ...]:
-    """New codes, told this once; raises `BadRequest` (invalid_codes) for what is out of bounds."""
+def check_wanted(label: str, count: int, uses: int) -> None:
+    """Raises `BadRequest` (invalid_codes) for what is out of bounds."""
     if not 0 < count <= COUNT_MAX:
         raise BadRequest("invalid_codes", f"1 to {COUNT_MAX:,} codes are made at once.")
     if not 0 < uses <= USES_MAX:
@@ -144,6 +144,11 @@ def issue(conn: psycopg.Connection[Any], event_id: int, label: str, count: int, 
         raise BadRequest(
             "invalid_codes", f"{INVITATION!r} is the label of what your site signs. Say another."
         )
+
+
+def issue(conn: psycopg.Connection[Any], event_id: int, label: str, count: int, uses: int) -> tuple[str, ...]:
+    """New codes, told this once; raises `BadRequest` (invalid_codes) for what is out of bounds."""
+    check_wanted(label, count, uses)
     made = tuple(_new() for _ in range(count))
     values = {"event": event_id, "label": label.strip(), "uses": uses}
     conn.execute(ISSUE, values | {"codes": [typed(code).sha256 for code in made]})

@@ -90,10 +90,7 @@ def admit(conn: Conn, slug: str, to: Admission, said: Said) -> Room:
 def say(conn: Conn, slug: str, text: str | None, said: Said, edition: int | None = None) -> Room:
     """A message to all who wait, or none any more; raises `BadRequest` (invalid_message) and `Conflicted`
     (room_changed)."""
-    told = None if text is None else text.strip()
-    if told is not None and not (0 < len(told) <= MESSAGE_LENGTH_MAX and _is_text(told)):
-        story = f"A message has 1 to {MESSAGE_LENGTH_MAX} characters of text."
-        raise BadRequest("invalid_message", story)
+    told = None if text is None else check_message(text)
 
     def work(event: int) -> tuple[Room, dict[str, object]]:
         _locked(conn, event, edition)
@@ -101,6 +98,15 @@ def say(conn: Conn, slug: str, text: str | None, said: Said, edition: int | None
         return rooms.read(conn, event), {"change": "message", "text": told}
 
     return _change(conn, slug, said, work)
+
+
+def check_message(text: str) -> str:
+    """`text` without outer spaces, or raises `BadRequest` (invalid_message)."""
+    told = text.strip()
+    if not (0 < len(told) <= MESSAGE_LENGTH_MAX and _is_text(told)):
+        story = f"A message has 1 to {MESSAGE_LENGTH_MAX} characters of text."
+        raise BadRequest("invalid_message", story)
+    return told
 
 
 def dress(conn: Conn, slug: str, look: Look, said: Said, edition: int | None = None) -> Room:

@@ -81,6 +81,14 @@ def read_pretix(
     return plan
 
 
+def drawings(raw: bytes, standing: Mapping[str, Standing] | None = None) -> list[str]:
+    """The texts of areas that are drawn and neither the stage nor a standing area. The file can be read."""
+    file = parse(as_text(raw))
+    drawn = [_drawn(area, zone) for zone in file.zones for area in zone.areas]
+    named = [area for area in drawn if area.text and area.text not in (standing or {})]
+    return list(dict.fromkeys(area.text for area in named if _stage([area]) is None))
+
+
 def _categories(file: PretixFile, terms: Terms) -> list[Category]:
     checks.text(file.name, "name", plans.NAME_LENGTH_MAX)
     checks.count(len(file.categories), "categories", plans.CATEGORIES_MAX, "categories")

@@ -32,6 +32,9 @@ SELECT_VENUES = """
 """
 
 
+SELECT_NEWEST = SELECT_VENUES.replace("ORDER BY id", "ORDER BY id DESC LIMIT %s")
+
+
 class VenueRow(NamedTuple):
     """A venue in short. `seats` are numbered seats, `standing` is the capacity of all its areas."""
 
@@ -85,6 +88,11 @@ def load_plan(conn: psycopg.Connection, venue_id: int) -> Plan:
         f"the stored plan of venue {venue_id} is damaged"
     )
     return decode(encoded)
+
+
+def newest_venues(conn: psycopg.Connection, most: int) -> list[VenueRow]:
+    """The newest, newest first."""
+    return [VenueRow(*row) for row in conn.execute(SELECT_NEWEST, (most,))]
 
 
 def list_venues(conn: psycopg.Connection) -> list[VenueRow]:

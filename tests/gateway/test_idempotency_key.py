@@ -75,14 +75,16 @@ def test_changes_of_buyers_and_operators_take_a_key_and_nothing_else_does():
 
 def test_every_call_that_changes_something_takes_a_key_or_has_one_of_its_own():
     """Requests are named by theirs, notices by their provider's id, a place by its buyer; the demo's calls
-    change nothing, and presale codes are kept nowhere, so neither is the answer that tells them, nor any that
-    lets an operator in."""
+    change nothing, plans and launches are kept under a slug, and presale codes are kept nowhere, so neither
+    is the answer that tells them, nor any that lets an operator in."""
     own = {"/v1/events/{event}/requests", "/v1/payments/notices/{provider}"}
     demo = {"/v1/demo/token", "/v1/demo/stampede"}
     without = {path for method, path in CALLS if method.upper() in CHANGING and not takes_key(method, path)}
     in_rooms = {"/v1/operator/events/{event}/room/codes", "/v1/events/{event}/room/join"}
     letting_in = {path for path in without if path.startswith(SECRETS)}
-    assert without == own | demo | in_rooms | letting_in
+    plans = {path for path in without if path.startswith("/v1/operator/venues")}
+    assert plans == {f"/v1/operator/venues{end}" for end in ("", "/preview", "/make", "/make/preview")}
+    assert without == own | demo | in_rooms | letting_in | plans | {"/v1/operator/launches"}
 
 
 def test_what_counts_up_needs_a_key():

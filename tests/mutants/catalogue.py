@@ -34,6 +34,7 @@ from tests.mutants.guards import (
     gateway_none_left,
     gateway_payments,
     idempotency,
+    launching,
     mails,
     mails_off,
     money_edges,
@@ -81,6 +82,7 @@ from tests.mutants.mutant import Mutant
 def all_mutants() -> list[Mutant]:
     """In the order of a request's way, and then who looks at what came of it."""
     return [
+        *launching.MUTANTS,
         *gateway_gate.MUTANTS,
         *gateway_none_left.MUTANTS,
         *gateway_intake.MUTANTS,

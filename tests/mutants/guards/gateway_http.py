@@ -259,7 +259,7 @@ BEFORE_IT_IS_ONE = [
     In("gateway/bodies.py")(
         Kind.BOUND,
         "other calls' bodies have a bound",
-        "            if read > BODY_BYTES_MAX:\n",
+        "            if read > bytes_max:\n",
         "            if False:\n",
         f"{BOUNDS}::test_a_body_larger_than_any_call_takes_is_refused_and_not_kept",
     ),

@@ -1,0 +1,1 @@
+"""A launch: an event with everything it needs, made in one sitting. All of it, or nothing."""
