@@ -114,12 +114,12 @@ def close_event(database_url: str, event: StageEvent) -> None:
         events.set_state(connection, event.slug, EventState.CLOSED)
 
 
-def wait_known(target: Target, event: StageEvent) -> None:
-    """Until the gateway knows the event and an allocator owns it."""
+def wait_known(target: Target, event: StageEvent, state: str = "open") -> None:
+    """Until the gateway knows the event in that state and an allocator owns it."""
     with psycopg.connect(target.database_url, autocommit=True) as connection:
         owned = "SELECT 1 FROM event_cursor WHERE event_id = %s AND owner IS NOT NULL AND batch_no > 0"
         _wait(lambda: connection.execute(owned, (event.id,)).fetchone() is not None, "an allocator owns it")
-    _wait(lambda: _state(target, event) == "open", "the gateway knows it")
+    _wait(lambda: _state(target, event) == state, "the gateway knows it")
 
 
 def settle(target: Target, event: StageEvent, arrivals: list[str]) -> bool:

@@ -147,6 +147,12 @@ _mount(
     "stampede",
 )
 _mount(
+    "rehearse",
+    "Let buyers storm a copy of an event; say how many gateways it needs, at which pace.",
+    "onsale.commands.rehearse",
+    "rehearse",
+)
+_mount(
     "verify",
     "Replay an event's ledger: does every decision stand?",
     "onsale.commands.verify",

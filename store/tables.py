@@ -11,6 +11,7 @@ import store.fleet.schema
 import store.idempotency_schema
 import store.operators.schema
 import store.payments.schema
+import store.rehearsals.schema
 import store.room.schema
 import store.subscribers.schema
 import store.tickets.schema  # noqa: F401  # each adds its tables

@@ -54,7 +54,7 @@ def _joins(report: Report, say: Say, effort: Effort, target: Target, pid_of: Cal
                 wait_known(target, event)
             for number in range(rounds + 1):
                 say(f"buyers join the {what}: round {number} of {rounds}")
-                requests = [_join(target, event, next(buyers)[1]) for _ in range(JOINS)]
+                requests = [join_request(target, event, next(buyers)[1]) for _ in range(JOINS)]
                 before = cpu_by_name(pid_of, SERVER)
                 answered = crowd.ask(requests)
                 lawful &= answered.statuses == {"200": JOINS}
@@ -100,7 +100,8 @@ def _documents(target: Target, event: StageEvent, crowd: Asker) -> Answered:
     return crowd.ask([plain], DOCUMENTS)
 
 
-def _join(target: Target, event: StageEvent, token: str) -> str:
+def join_request(target: Target, event: StageEvent, token: str) -> str:
+    """A buyer's join, as it is sent."""
     head = (f"Authorization: Bearer {token}", "Content-Type: application/json")
     return _request(target, "POST", f"/v1/events/{event.slug}/room/join", head, "{}")
 

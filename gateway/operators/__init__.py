@@ -16,6 +16,7 @@ from gateway.operators import (
     launching,
     money,
     refused,
+    rehearsals,
     rooms,
     routes,
     sales,
@@ -46,7 +47,6 @@ router.include_router(money.router)
 router.include_router(refused.router)
 router.include_router(webhooks.router)
 router.include_router(venues.router)
-router.include_router(launches.router)
-router.include_router(launching.router)
+router.include_router(rehearsals.router)
 
 __all__ = ["router"]

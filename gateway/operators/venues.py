@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final
 import psycopg
 from fastapi import APIRouter, Depends, Query, Request, Response
 from msgspec import Struct
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from gateway.operators.access import (
     answer,
@@ -113,6 +114,13 @@ class ListedVenues(Struct, frozen=True):
     venues: list[ListedVenue]
 
 
+class _Venue(StringConvertor):
+    """A venue's slug in a path: any but the words that are calls."""
+
+    regex = "(?!(?:make|preview)$)[^/]+"
+
+
+register_url_convertor("venue", _Venue())
 router = APIRouter(prefix="/v1/operator", tags=["operators"])
 Options = Annotated[FileOptions, Depends()]
 
@@ -177,7 +185,7 @@ async def preview_made(request: Request) -> Response:
     return await threads_of(request).run(work)
 
 
-@router.get("/venues/{slug}", dependencies=[Depends(require_viewer)])
+@router.get("/venues/{slug:venue}", dependencies=[Depends(require_viewer)])
 async def show(request: Request, slug: str) -> Response:
     """A venue's plan, and what it holds. 404 `unknown_venue`."""
 

@@ -53,6 +53,7 @@ SHORT: Final[tuple[Chore, ...]] = (
 )
 LONG: Final[tuple[Chore, ...]] = (
     Chore("relay", "delivers webhooks", 5, f"{HERE}.long:relay", long=True),
+    Chore("rehearsals", "rehearses copies of events", 5, "onsale.rehearsals.chore:run", long=True),
     Chore("figures", "keeps the figures of each sale", 5, "store.figures.project:run", long=True),
     Chore("samples", "keeps how each sale went, for the console", 5, "store.console.sampling:run", long=True),
 )

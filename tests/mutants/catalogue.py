@@ -43,6 +43,7 @@ from tests.mutants.guards import (
     pages_paying,
     payment_settings,
     payments_model,
+    rehearsing,
     relay_fairness,
     room_ballot,
     room_clients,
@@ -83,6 +84,7 @@ def all_mutants() -> list[Mutant]:
     """In the order of a request's way, and then who looks at what came of it."""
     return [
         *launching.MUTANTS,
+        *rehearsing.MUTANTS,
         *gateway_gate.MUTANTS,
         *gateway_none_left.MUTANTS,
         *gateway_intake.MUTANTS,

@@ -1,0 +1,39 @@
+"""Faults where a rehearsal could touch a sale: beside one, two at once, with its engines and providers."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import In, Kind, Mutant
+
+REHEARSALS = "tests/gateway/test_operator_rehearsals.py"
+rows = In("store/rehearsals/rows.py")
+
+MUTANTS: list[Mutant] = [
+    rows(
+        Kind.CONDITION,
+        "no rehearsal begins while something sells, unless that is said",
+        "        if selling is not None and not beside_a_sale:\n",
+        "        if selling is not None and not conn:\n",
+        f"{REHEARSALS}::test_not_while_anything_sells_unless_that_is_said",
+    ),
+    rows(
+        Kind.CONDITION,
+        "a rehearsal that counts as over gets no result any more",
+        "       ended_at = clock_timestamp()\n WHERE id = %(id)s AND state = 'running'\n",
+        "       ended_at = clock_timestamp()\n WHERE id = %(id)s\n",
+        f"{REHEARSALS}::test_one_whose_runner_is_gone_has_failed_and_the_next_may_begin",
+    ),
+    In("onsale/rehearsals/chore.py")(
+        Kind.CONDITION,
+        "a rehearsal knows nothing of this onsale's engines and providers",
+        'OURS: Final = ("ONSALE_", "DATABASE_URL", ',
+        'OURS: Final = ("DATABASE_URL", ',
+        "tests/onsale/test_rehearsals.py::test_a_rehearsal_knows_no_engine_key_or_provider_of_this_onsale",
+    ),
+    In("bench/rehearsal/copying.py")(
+        Kind.CONDITION,
+        "a rehearsal takes no money",
+        '        payment="none",\n',
+        "",
+        "tests/bench/test_rehearsal.py::test_plan_terms_limits_and_room_are_copied_and_no_money_is_taken",
+    ),
+]
