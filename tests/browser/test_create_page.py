@@ -162,6 +162,16 @@ def test_a_wrong_file_names_its_line_and_the_one_before_stays(page: Page):
     expect(page.get_by_role("alert")).to_contain_text("Nothing was sent.")
 
 
+def test_starting_over_is_asked_once_and_forgets_everything(page: Page):
+    page.get_by_label("Name", exact=True).fill("A slip")
+    page.get_by_role("button", name="Start over").click()
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("A slip")
+    page.get_by_role("button", name="Start over").click()
+    page.get_by_role("button", name="Forget all of this").click()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("")
+
+
 def test_everything_can_be_done_with_the_keyboard(page: Page):
     page.get_by_label("Name", exact=True).focus()
     page.keyboard.type("By hand")

@@ -36,4 +36,11 @@ MUTANTS: list[Mutant] = [
         "",
         "tests/bench/test_rehearsal.py::test_plan_terms_limits_and_room_are_copied_and_no_money_is_taken",
     ),
+    In("bench/rehearsal/sizing.py")(
+        Kind.BOUND,
+        "a sizing plans with a share of what was measured",
+        "    ceiling = max(1.0, off.decisions_per_second * SHARE_USED)\n",
+        "    ceiling = max(1.0, off.decisions_per_second)\n",
+        "tests/bench/test_sizing.py::test_nothing_is_planned_above_the_share_of_what_was_measured",
+    ),
 ]

@@ -15,7 +15,7 @@ const LOOK_MS = 350;
 /** @extends {Component<{api: any, go: (path: string) => void}>} */
 export class CreatePage extends Component {
   heading = createRef();
-  state = { draft: null, step: 0, seen: null, wrong: "", looking: false, errors: {}, venues: [], refused: "", making: false, made: null };
+  state = { draft: null, step: 0, seen: null, wrong: "", looking: false, errors: {}, venues: [], refused: "", making: false, made: null, sure: false };
   kept = new Kept();
   look_number = 0;
 
@@ -110,10 +110,12 @@ export class CreatePage extends Component {
     }
   };
 
+  /** Asked once more before what was filled in is forgotten. */
   #anew = async () => {
+    if (!this.state.sure) return this.setState({ sure: true });
     await this.kept.forget();
     this.look_number += 1;
-    this.setState({ draft: emptyDraft(), step: 0, seen: null, wrong: "", errors: {}, refused: "" });
+    this.setState({ draft: emptyDraft(), step: 0, seen: null, wrong: "", errors: {}, refused: "", sure: false });
   };
 
   render({ go }, state) {
@@ -123,7 +125,9 @@ export class CreatePage extends Component {
     const [title, Step] = STEPS[step];
     const wrongIn = (number) => Object.keys(errors).filter((field) => stepOf(field) === number).length;
     return html`<main class="page create" id="content">
-      <div class="page-head"><h1>Create an event</h1><button type="button" class="button quiet small" onClick=${this.#anew}>Start over</button></div>
+      <div class="page-head"><h1>Create an event</h1>
+        ${state.sure && html`<button type="button" class="button quiet small" onClick=${() => this.setState({ sure: false })}>Keep it</button>`}
+        <button type="button" class="button quiet small" onClick=${this.#anew}>${state.sure ? "Forget all of this" : "Start over"}</button></div>
       <nav class="create-steps" aria-label="Steps"><ol>${STEPS.map(([words], number) => html`<li key=${words}><button type="button" aria-current=${number === step ? "step" : undefined} onClick=${() => this.#go(number)}>
         <span>${number + 1}</span> ${words}${wrongIn(number) > 0 && html` <b class="field-error">${wrongIn(number)} to mend</b>`}</button></li>`)}</ol></nav>
       ${refused && html`<p class="create-problem" role="alert">${refused}</p>`}

@@ -59,7 +59,7 @@ export function RoomStep({ draft, set, errors }) {
   const put = (more) => set("room", { ...room, ...more });
   const error = (name) => errors[`room.${name}`];
   return html`<div class="fields">
-    <${Check} name="room" label="It has a waiting room" value=${room.wanted} change=${(wanted) => put({ wanted })} says="Buyers come in at a pace you set, in a line nobody can jump. It can be made only now." />
+    <${Check} name="room" label="It has a waiting room" value=${room.wanted} change=${(wanted) => put({ wanted })} says="Buyers come in at a pace you set, in a line nobody can jump. Only a draft can be given one." />
     ${room.wanted && html`<div class="field-row">
       <${Choice} name="policy" label="Who is first" value=${room.policy} change=${(policy) => put({ policy })} error=${error("policy")} choices=${[["draw", "A draw among all who joined"], ["fifo", "Who joins first"]]} says="A draw is fairer: being early gives nothing." />
       <${Line} name="pace" label="Pace" unit="a minute" mode="numeric" value=${room.pace} change=${(pace) => put({ pace })} error=${error("pace")} says="Most buyers let in a minute; a rehearsal says what your machines take. Empty: no limit." />
