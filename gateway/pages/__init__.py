@@ -1,5 +1,5 @@
-"""The pages: one per event, its draw, a list of events, an order's tickets, figures for operators, and the
-files they need; where buyers pay by Stripe, also the page that carries Stripe's form.
+"""The pages: one per event, its draw, a list of events, an order's tickets, figures and the console for
+operators, and the files they need; where buyers pay by Stripe, also the page that carries Stripe's form.
 
 Promises: nothing inline runs and nothing comes from another host (the content security policy says so to
 the browser), but Stripe on the page where it is paid, which is there only with Stripe, and the provider of a
@@ -23,8 +23,9 @@ from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathParameter
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from gateway.pages import demo, drawn, line
+from gateway.pages import console, demo, drawn, line
 from gateway.pages.files import FILES, MEDIA_TYPES, STATIC, VERSION
+from gateway.pages.headers import SECURITY_HEADERS
 from gateway.room import shops, widget
 from gateway.room.draws import draws_of, shown
 from gateway.settings import Settings
@@ -33,18 +34,7 @@ from store.errors import NotFound, Unavailable
 log = logging.getLogger("onsale.gateway")
 
 _HERE = Path(__file__).parent
-_SECURITY_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-}
-
-_WITH_FORM = _SECURITY_HEADERS | {
+_WITH_FORM = SECURITY_HEADERS | {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; "
         "frame-ancestors 'none'"
@@ -54,7 +44,7 @@ _WITH_FORM = _SECURITY_HEADERS | {
 
 _STRIPE = "https://js.stripe.com https://*.js.stripe.com"
 _WITH_STRIPE = {
-    **_SECURITY_HEADERS,
+    **SECURITY_HEADERS,
     "Content-Security-Policy": (
         f"default-src 'none'; script-src 'self' {_STRIPE}; frame-src {_STRIPE} https://hooks.stripe.com; "
         "connect-src 'self' https://api.stripe.com; style-src 'self'; img-src 'self'; "
@@ -75,10 +65,13 @@ _WITHOUT_SCRIPTS = (
     '  <noscript><meta http-equiv="refresh" content="0; url=/e/{event}/line{query}"></noscript>\n'
 )
 
+_OF_OTHER_PAGES = ("index", "tickets/", "pay/", "operator/", "console/", "vendor/uPlot")
+
 EventInPath = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
 
 router = APIRouter()
 router.include_router(demo.router)
+router.include_router(console.router)
 router.include_router(line.router)
 
 
@@ -88,13 +81,13 @@ def _page(template: Template, request: Request, title: str, **facts: object) -> 
     modules = "\n".join(
         f'  <link rel="modulepreload" href="{STATIC}/{name}">'
         for name in FILES
-        if name.endswith((".js", ".mjs")) and not name.startswith(("index", "tickets/", "pay/", "operator/"))
+        if name.endswith((".js", ".mjs")) and not name.startswith(_OF_OTHER_PAGES)
     )
     plain = _without_scripts(request, facts["event"]) if facts.get("room") else ""
     html = template.substitute(
         title=escape(title), static=STATIC, bootstrap=bootstrap, modules=modules, plain=plain
     )
-    return HTMLResponse(html, headers={"Cache-Control": "no-cache", **_SECURITY_HEADERS})
+    return HTMLResponse(html, headers={"Cache-Control": "no-cache", **SECURITY_HEADERS})
 
 
 def _without_scripts(request: Request, event: object) -> str:

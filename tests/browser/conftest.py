@@ -18,6 +18,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from onsale.processes import Stack
 from tests.browser.fake_gateway import FakeGateway, Running
+from tests.browser.fake_operators import FakeOperators
+from tests.browser.fake_operators import build as build_office
 from tests.browser.live_stack import running_stack
 from tests.conftest import Rig, engines_beside
 
@@ -165,6 +167,21 @@ def tabs(profile: Profile, url: str) -> Iterator[Tabs]:
     yield opened
     opened.close()
     assert opened.wrong == [], "the page wrote errors to the console"
+
+
+@pytest.fixture
+def office() -> FakeOperators:
+    return FakeOperators()
+
+
+@pytest.fixture
+def consoles(profile: Profile, door: Running, office: FakeOperators) -> Iterator[Tabs]:
+    """Tabs for the operators' console."""
+    door.answer_by(build_office(office))
+    opened = Tabs(profile, door.url)
+    yield opened
+    opened.close()
+    assert opened.wrong == [], "the console wrote errors to the browser's"
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 import uvicorn
 from fastapi import FastAPI, Response, WebSocket, WebSocketDisconnect
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from allocator.decide import Ask, decide
 from allocator.layout import Layout
@@ -468,7 +468,11 @@ class Running:
 
     def serve(self, fake: FakeGateway) -> None:
         """From now on this one answers, at the same address: what browsers keep of the pages stays good."""
-        self._application = build(fake)
+        self.answer_by(build(fake))
+
+    def answer_by(self, application: ASGIApp) -> None:
+        """The same for any application."""
+        self._application = application
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._application(scope, receive, send)

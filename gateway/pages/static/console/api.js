@@ -1,0 +1,72 @@
+// The operators' API as the console's pages call it: JSON in and out, what is refused as a Problem.
+
+const READ_MS_MAX = 20_000;
+const CHANGE_MS_MAX = 60_000;
+
+/** What a call was refused with: `code` for programs, `detail` for people. `status` 0: nothing answered. */
+export class Problem extends Error {
+  /** @param {number} status @param {string} code @param {string} detail @param {Record<string, unknown>} [told] */
+  constructor(status, code, detail, told = {}) {
+    super(detail);
+    Object.assign(this, { status, code, detail, told });
+  }
+}
+
+const UNREAD = "The server does not answer. Nothing was changed; this page asks again.";
+const UNKNOWN = "The server did not answer, so it is not known whether this was done. Look at how it stands, then try again.";
+const STRANGE = "The server answered with something this page cannot read. Reload the page; if it stays so, look at the gateway's log.";
+
+export class Api {
+  constructor() {
+    /** Told of a call that was refused for want of a session. */
+    this.ended = () => {};
+  }
+
+  /** @param {string} path @param {{signal?: AbortSignal}} [options] */
+  get(path, options) {
+    return this.#call("GET", path, undefined, options);
+  }
+
+  /** `body`: sent as JSON, or as it is if it is a Blob or FormData. @param {string} path @param {unknown} [body] @param {{signal?: AbortSignal}} [options] */
+  post(path, body, options) {
+    return this.#call("POST", path, body, options);
+  }
+
+  put(path, body, options) {
+    return this.#call("PUT", path, body, options);
+  }
+
+  patch(path, body, options) {
+    return this.#call("PATCH", path, body, options);
+  }
+
+  del(path, options) {
+    return this.#call("DELETE", path, undefined, options);
+  }
+
+  async #call(method, path, body, { signal } = {}) {
+    const raw = body instanceof Blob || body instanceof FormData;
+    const within = AbortSignal.timeout(method === "GET" ? READ_MS_MAX : CHANGE_MS_MAX);
+    const answer = await fetch(path, {
+      method,
+      cache: "no-store",
+      headers: body === undefined || raw ? {} : { "Content-Type": "application/json" },
+      body: body === undefined || raw ? body : JSON.stringify(body),
+      signal: signal ? AbortSignal.any([signal, within]) : within,
+    }).catch(() => null);
+    if (!answer) throw new Problem(0, "no_answer", method === "GET" ? UNREAD : UNKNOWN);
+    const told = answer.status === 204 ? {} : await answer.json().catch(() => null);
+    if (answer.ok && told !== null) return told;
+    if (answer.status === 401) this.ended();
+    throw new Problem(answer.status, told?.code ?? "unreadable", told?.detail ?? STRANGE, told ?? {});
+  }
+}
+
+/** Path segments and search parameters, made safe. `undefined`, null and "" are left out of the search. */
+export function to(path, search = {}) {
+  const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  return given.length ? `${path}?${new URLSearchParams(given)}` : path;
+}
+
+/** Where an event's calls go. @param {string} event @param {string} [below] */
+export const ofEvent = (event, below = "") => `/v1/operator/events/${encodeURIComponent(event)}${below}`;

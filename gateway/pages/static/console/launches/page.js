@@ -1,0 +1,93 @@
+// Launches at a glance: each with its state and the numbers that matter, those that need a hand first to see.
+
+import { price } from "../../core/money.js";
+import { Component, html } from "../../html.js";
+import { Bar } from "../../operator/plots.js";
+import { Bones, Empty, Failed } from "../states.js";
+import { count, latency, moment, percent, perSecond, STATES } from "../words.js";
+
+/** @extends {Component<{api: any, live: import("../live.js").Live, session: any}>} */
+export class LaunchesPage extends Component {
+  constructor(props) {
+    super(props);
+    this.state = { launches: null, needs: [], closed: null, problem: null };
+  }
+
+  componentDidMount() {
+    this.unwatch = this.props.live.watch(null, (frame) => {
+      if (frame.type === "launches") this.setState({ launches: frame.launches, needs: frame.needs, problem: null });
+    });
+    this.#read();
+  }
+
+  componentWillUnmount() {
+    this.unwatch();
+  }
+
+  /** Once over HTTP too: a network that lets no websocket through still shows how it stands. */
+  async #read() {
+    try {
+      const { launches, needs } = await this.props.api.get("/v1/operator/launches");
+      if (!this.state.launches) this.setState({ launches, needs });
+    } catch (problem) {
+      if (!this.state.launches) this.setState({ problem });
+    }
+  }
+
+  async #closed() {
+    if (this.state.closed) return this.setState({ closed: null });
+    try {
+      const { launches } = await this.props.api.get("/v1/operator/launches?closed=true");
+      this.setState({ closed: launches.filter(({ state }) => state === "closed") });
+    } catch (problem) {
+      this.props.tell(problem.detail, { wrong: true });
+    }
+  }
+
+  render({ session }, { launches, needs, closed, problem }) {
+    return html`<main class="page" id="content">
+      <div class="page-head"><h1 tabindex="-1">Launches</h1>
+        <button type="button" class="button quiet small" aria-pressed=${Boolean(closed)} onClick=${() => this.#closed()}>${closed ? "Hide closed ones" : "Show closed ones"}</button></div>
+      <${Hands} needs=${needs.filter((need) => need.event === null)} />
+      ${problem && !launches && html`<${Failed} problem=${problem} again=${() => this.#read()} />`}
+      ${!launches && !problem && html`<${Bones} rows=${3} />`}
+      ${launches && launches.length === 0 && html`<${Empty} title="Nothing is on sale"><p>${session.state.events ? "None of the events your key is for is a draft, in its lobby or on sale." : "There is no draft, and nothing is in its lobby or on sale."}</p><//>`}
+      ${launches && html`<ul class="launches">${launches.map((launch) => html`<${Card} key=${launch.slug} launch=${launch} />`)}</ul>`}
+      ${closed && html`<section aria-labelledby="closed-title"><h2 id="closed-title">Closed</h2>
+        ${closed.length ? html`<ul class="launches">${closed.map((launch) => html`<${Card} key=${launch.slug} launch=${launch} />`)}</ul>` : html`<p class="quiet-text">None yet.</p>`}</section>`}
+    </main>`;
+  }
+}
+
+/** What needs a hand now, each with what to do. @param {{needs: {code: string, text: string}[]}} props */
+export function Hands({ needs }) {
+  if (!needs?.length) return null;
+  return html`<ul class="hands" aria-label="Needs a hand now">${needs.map(({ code, text }) => html`<li key=${code} class="hand">${text}</li>`)}</ul>`;
+}
+
+function Card({ launch }) {
+  const { slug, name, state, capacity, sold, on_hold, percent_sold, needs } = launch;
+  const numbers = [
+    ["revenue", launch.revenue_minor === null ? "–" : price(launch.revenue_minor, launch.currency)],
+    ["on hold", count(on_hold)],
+    ["decisions a second", perSecond(launch.decided_per_second)],
+    ["undecided", count(launch.undecided)],
+    ["99 in 100 answered within", latency(launch.latency_ms_p99)],
+    ["waiting in line", count(launch.waiting)],
+  ];
+  const shown = state === "draft" ? [] : numbers;
+  return html`<li class=${`card launch-card ${needs.length ? "needs" : ""}`}>
+    <div class="launch-title"><h2><a href=${`/console/e/${encodeURIComponent(slug)}`}>${name}</a></h2><${State} state=${state} /></div>
+    ${launch.opens_at && (state === "draft" || state === "lobby") && html`<p class="quiet-text">Opens ${moment(launch.opens_at)}.</p>`}
+    <${Hands} needs=${needs} />
+    <p class="launch-sold"><b>${percent(percent_sold)}</b> <span>sold: ${count(sold)} of ${count(capacity)}</span></p>
+    <${Bar} part=${capacity ? sold / capacity : 0} />
+    ${shown.length > 0 && html`<dl class="numbers">${shown.map(([what, number]) => html`<div key=${what}><dt>${what}</dt><dd>${number}</dd></div>`)}</dl>`}
+  </li>`;
+}
+
+/** The state with a sign of its own, so that colour is not needed. @param {{state: string}} props */
+export function State({ state }) {
+  const [words, means] = STATES[state] ?? [state, ""];
+  return html`<span class="state" data-state=${state} title=${means}><i aria-hidden="true"></i>${words}</span>`;
+}

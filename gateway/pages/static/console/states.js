@@ -1,0 +1,83 @@
+// What a page shows while there is nothing to show: the shape of what comes, nothing there, refused.
+
+import { Component, html } from "../html.js";
+
+/** @param {{rows?: number}} props */
+export function Bones({ rows = 3 }) {
+  return html`<div class="bones" aria-busy="true"><p class="unseen">Loading</p>
+    ${Array.from({ length: rows }, (_, row) => html`<div key=${row} class="card" aria-hidden="true"><i class="bone tall"></i><i class="bone"></i></div>`)}</div>`;
+}
+
+/** @param {{title: string, children: any}} props */
+export function Empty({ title, children }) {
+  return html`<div class="card empty"><h2>${title}</h2>${children}</div>`;
+}
+
+/** What was refused, and what to do. @param {{problem: import("./api.js").Problem, again?: () => void}} props */
+export function Failed({ problem, again }) {
+  const title = problem.status === 404 ? "There is no such thing" : problem.status === 403 ? "Your key may not see this" : problem.status ? "This could not be read" : "The server does not answer";
+  return html`<div class="card empty" role="alert"><h2>${title}</h2><p>${problem.detail}</p>
+    ${again && problem.status !== 403 && html`<p><button type="button" class="button quiet small" onClick=${again}>Ask again</button></p>`}</div>`;
+}
+
+/** The same name for one address, wherever it leads. */
+export function NotFound() {
+  return html`<main class="stop" id="content"><h1 tabindex="-1">There is no such page</h1>
+    <p>The address may be mistyped, or the page has moved.</p><a class="button main" href="/console">See all launches</a></main>`;
+}
+
+/**
+ * Reads a path and shows what came: bones first, then what `children` makes of it; what was there stays while
+ * it is asked again, also where nothing answers. `children(data, again)`.
+ * @extends {Component<{api: import("./api.js").Api, path: string, every_ms?: number, rows?: number, children: (data: any, again: () => void) => any}>}
+ */
+export class Reading extends Component {
+  #cut = null;
+  #timer = 0;
+
+  constructor(props) {
+    super(props);
+    this.state = { data: null, problem: null, path: props.path };
+  }
+
+  componentDidMount() {
+    this.read();
+  }
+
+  componentDidUpdate(before) {
+    if (before.path !== this.props.path) {
+      this.setState({ data: null, problem: null });
+      this.read();
+    }
+  }
+
+  componentWillUnmount() {
+    this.#stop();
+  }
+
+  async read() {
+    this.#stop();
+    const cut = (this.#cut = new AbortController());
+    const { api, path, every_ms } = this.props;
+    let patch;
+    try {
+      patch = { data: await api.get(path, { signal: cut.signal }), problem: null };
+    } catch (problem) {
+      patch = { problem };
+    }
+    if (cut.signal.aborted) return;
+    this.setState(patch);
+    if (every_ms) this.#timer = setTimeout(() => this.read(), every_ms);
+  }
+
+  #stop() {
+    clearTimeout(this.#timer);
+    this.#cut?.abort();
+  }
+
+  render({ children, rows }, { data, problem }) {
+    const again = () => this.read();
+    if (!data) return problem ? html`<${Failed} problem=${problem} again=${again} />` : html`<${Bones} rows=${rows} />`;
+    return html`${problem && html`<p class="notice warn" role="status">${problem.detail} What you see is what was there before.</p>`}${children(data, again)}`;
+  }
+}

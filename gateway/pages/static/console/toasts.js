@@ -1,0 +1,46 @@
+// What was done, said for a while and read out; with a way back where there is one. What went wrong stays.
+
+import { Component, html } from "../html.js";
+
+const SHOWN_MS = 8_000;
+const WITH_UNDO_MS = 20_000;
+const SHOWN_MAX = 3;
+
+/** @typedef {{wrong?: boolean, undo?: {words: string, act: () => void}}} Telling */
+
+/** @extends {Component<{}>} */
+export class Toasts extends Component {
+  constructor(props) {
+    super(props);
+    this.state = { said: [] };
+    this.number = 0;
+  }
+
+  /** @param {string} words @param {Telling} [how] */
+  tell(words, how = {}) {
+    const id = (this.number += 1);
+    const others = this.state.said.filter((one) => one.words !== words);
+    this.setState({ said: [...others, { id, words, ...how }].slice(-SHOWN_MAX) });
+    if (!how.wrong) setTimeout(() => this.#drop(id), how.undo ? WITH_UNDO_MS : SHOWN_MS);
+  }
+
+  #drop(id) {
+    this.setState(({ said }) => ({ said: said.filter((one) => one.id !== id) }));
+  }
+
+  #undo({ id, undo }) {
+    this.#drop(id);
+    undo.act();
+  }
+
+  render(_, { said }) {
+    const shown = (wrong) => said.filter((one) => Boolean(one.wrong) === wrong).map((one) => html`<div key=${one.id} class=${`toast ${wrong ? "wrong" : ""}`}>
+      <p>${one.words}</p>
+      ${one.undo && html`<button type="button" class="button quiet small" onClick=${() => this.#undo(one)}>${one.undo.words}</button>`}
+      <button type="button" class="dismiss" aria-label="Dismiss" onClick=${() => this.#drop(one.id)}><span aria-hidden="true">×</span></button>
+    </div>`);
+    return html`<section class="toasts" aria-label="What was done">
+      <div role="status">${shown(false)}</div><div role="alert">${shown(true)}</div>
+    </section>`;
+  }
+}
