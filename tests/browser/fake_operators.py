@@ -19,8 +19,12 @@ from typing import Any
 from fastapi import FastAPI, Request, Response, WebSocket, WebSocketDisconnect
 
 from gateway import pages
+from store import plan as plans
+from store.plan import Plan
+from store.venues.make import make
 from tests.browser.fake_gateway import HEAR_SECONDS_MAX
-from tests.browser.fake_launches import Launch, launch_of, three
+from tests.browser.fake_launches import Launch, three
+from tests.browser.fake_records import usual
 
 Frame = dict[str, Any]
 KEYS = {
@@ -49,10 +53,13 @@ class FakeOperators:
     launches: list[Launch] = field(default_factory=three)
     needs: list[Frame] = field(default_factory=list)
     """Of all events."""
-    answers: dict[str, Any] = field(default_factory=dict)
-    """What GETs of other paths answer: JSON, or a `Response`."""
+    answers: dict[str, Any] = field(default_factory=usual)
+    """What GETs of other paths answer: JSON, a `Response`, or what is called for one; `POST …`: a change."""
     refusing: dict[str, Response] = field(default_factory=dict)
     """Changes of these paths are refused."""
+    plan: Plan = field(default_factory=lambda: make("theatre", 60, name="Old Theatre"))
+    letters: str = "a" * 60
+    """Each seat's state, in the plan's order."""
     serving: bool = True
     """Off: sockets are closed at once, as from a gateway that restarts."""
     session: bool = True
@@ -183,11 +190,10 @@ class FakeOperators:
             case ["policy"]:
                 launch.gate = body.get("fast_gate", launch.gate)
             case ["fleet"]:
-                launch.fleet |= {
-                    "workers": body["workers"],
-                    "mode": body["mode"],
-                    "edition": launch.fleet["edition"] + 1,
-                }
+                if body["edition"] != launch.fleet["edition"]:
+                    return problem(409, "fleet_changed", "Somebody changed its workers since you looked.")
+                launch.fleet |= {name: body[name] for name in ("workers", "mode")}
+                launch.fleet["edition"] += 1
         return told(self.answers.get(f"POST {path}", {}))
 
 
@@ -235,6 +241,14 @@ def build(fake: FakeOperators) -> FastAPI:
             }
         )
 
+    @app.get("/v1/events/demo/plan")
+    async def plan() -> Response:
+        return Response(plans.encode(fake.plan), media_type="application/json")
+
+    @app.get("/v1/events/demo/seats")
+    async def seats() -> Response:
+        return told({"batch_no": 1, "states": fake.letters, "areas": [], "held_until": None})
+
     @app.get("/v1/operator/{path:path}")
     async def read(request: Request, path: str) -> Response:
         if fake.who(request) is None:
@@ -250,6 +264,7 @@ def build(fake: FakeOperators) -> FastAPI:
         found = fake.answers.get(path)
         if found is None:
             return problem(404, "unknown_event", f"There is nothing at {path}.")
+        found = found(request) if callable(found) and not isinstance(found, Response) else found
         return found if isinstance(found, Response) else told(found)
 
     @app.api_route("/v1/operator/{path:path}", methods=["POST", "PUT", "PATCH"])
@@ -272,8 +287,6 @@ def _session(fake: FakeOperators, request: Request) -> Response:
         return problem(401, "operator_key", "Log in with an operator key.")
     return told({"name": known[0], "role": known[1], "events": None, "expires_at": "2030-01-01T00:00:00Z"})
 
-
-__all__ = ["COOKIE", "KEYS", "FakeOperators", "build", "launch_of", "problem", "told"]
 
 if __name__ == "__main__":
     from tests.browser.fake_gateway import FakeGateway, Running

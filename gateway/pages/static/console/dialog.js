@@ -14,7 +14,7 @@ import { Component, createRef, html } from "../html.js";
  * @property {any} [more] fields of the asker's own: what they hold is in the answer by name
  */
 
-/** `ask(question)` gives what was filled in, or null for no. @extends {Component<{}>} */
+/** `ask(question)` gives what was filled in, or null for no. `there` is given it. @extends {Component<{there: (asking: Asking) => void}>} */
 export class Asking extends Component {
   #dialog = createRef();
   #done = null;
@@ -23,6 +23,10 @@ export class Asking extends Component {
   constructor(props) {
     super(props);
     this.state = { question: null, typed: "" };
+  }
+
+  componentDidMount() {
+    this.props.there(this);
   }
 
   /** @param {Question} question @returns {Promise<Record<string, string> | null>} */
@@ -67,7 +71,7 @@ export class Asking extends Component {
         <h2 id="asking-title">${title}</h2>
         <div id="asking-says" class="asking-says">${[says].flat().map((line) => html`<p key=${line}>${line}</p>`)}</div>
         ${more}
-        ${type && html`<label class="field"><span>Type <b>${type}</b> to confirm</span><input name="typed" required spellcheck="false" autocapitalize="off" value=${typed} onInput=${(event) => this.setState({ typed: event.target.value })} /></label>`}
+        ${type && html`<label class="field"><span>Type <b>${type}</b> to confirm</span><input name="typed" required spellcheck=${false} autocapitalize="off" value=${typed} onInput=${(event) => this.setState({ typed: event.target.value })} /></label>`}
         ${reason && html`<label class="field"><span>Reason for the log <small>(may be left out)</small></span><input name="why" maxlength="200" /></label>`}
         <div class="asking-buttons">
           <button type="button" class="button quiet" onClick=${() => this.#end(null)}>${keep}</button>

@@ -35,7 +35,7 @@ function LoginForm({ session, act }) {
     session.come(new FormData(submitted.target).get("key"));
   };
   return html`<form class="fields" onSubmit=${come}>
-    <label class="field">Operator key<input name="key" type="password" autocomplete="current-password" required autofocus spellcheck="false" aria-describedby="login-story" /></label>
+    <label class="field">Operator key<input name="key" type="password" autocomplete="current-password" required autofocus spellcheck=${false} aria-describedby="login-story" /></label>
     <p id="login-story" role="alert" class="wrong-text">${story}</p>
     <button class="button main" disabled=${busy}>${busy ? "Looking…" : act}</button>
   </form>`;

@@ -39,9 +39,13 @@ export class Router {
     return location.pathname;
   }
 
+  get address() {
+    return location.pathname + location.search;
+  }
+
   /** @param {string} path below /console */
   go(path) {
-    if (path === location.pathname + location.search) return;
+    if (path === this.address) return;
     history.pushState(null, "", path);
     scrollTo(0, 0);
     this.changed();

@@ -1,6 +1,6 @@
 // What every page of the console stands in: header, navigation, who is logged in, the page, what is asked and told.
 
-import { Component, createRef, html } from "../html.js";
+import { Component, html } from "../html.js";
 import { Asking } from "./dialog.js";
 import { LoginAgain, LoginPage } from "./login.js";
 import { find, Router } from "./router.js";
@@ -16,15 +16,17 @@ const ROLE_SAYS = {
 
 /** @extends {Component<{api: import("./api.js").Api, session: import("./session.js").Session, live: import("./live.js").Live}>} */
 export class Shell extends Component {
-  #asking = createRef();
-  #toasts = createRef();
+  /** @type {Asking} */
+  #asking;
+  /** @type {Toasts} */
+  #toasts;
 
   constructor(props) {
     super(props);
     this.router = new Router(() => this.#moved());
     this.state = { View: null, of: null, problem: null };
-    this.ask = (question) => this.#asking.current.ask(question);
-    this.tell = (words, how) => this.#toasts.current.tell(words, how);
+    this.ask = (question) => this.#asking.ask(question);
+    this.tell = (words, how) => this.#toasts.tell(words, how);
     this.go = (path) => this.router.go(path);
   }
 
@@ -76,8 +78,8 @@ export class Shell extends Component {
       ${phase === "out" && html`<${LoginPage} session=${session} />`}
       ${inside && this.#page()}
       ${phase === "ended" && html`<${LoginAgain} session=${session} />`}
-      <${Asking} ref=${this.#asking} />
-      <${Toasts} ref=${this.#toasts} />`;
+      <${Asking} there=${(asking) => (this.#asking = asking)} />
+      <${Toasts} there=${(toasts) => (this.#toasts = toasts)} />`;
   }
 
   #header() {
@@ -103,7 +105,8 @@ export class Shell extends Component {
     if (!View) return html`<main class="page" id="content"><h1 tabindex="-1">${of.route.title}</h1><${Bones} /></main>`;
     const Page = View();
     const { ask, tell, go } = this;
-    return html`<${Page} key=${this.router.path} ...${of.params} ...${{ api, session, live, ask, tell, go }} />`;
+    const search = new URLSearchParams(location.search);
+    return html`<${Page} key=${this.router.address} ...${of.params} ...${{ api, session, live, ask, tell, go, search }} />`;
   }
 }
 

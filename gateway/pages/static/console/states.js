@@ -26,6 +26,18 @@ export function NotFound() {
     <p>The address may be mistyped, or the page has moved.</p><a class="button main" href="/console">See all launches</a></main>`;
 }
 
+/** What is folded away, and is not even made before somebody opens it. @extends {Component<{title: string, children: () => any}>} */
+export class Fold extends Component {
+  constructor(props) {
+    super(props);
+    this.state = { open: false };
+  }
+
+  render({ title, children }, { open }) {
+    return html`<details onToggle=${(event) => this.setState({ open: event.target.open })}><summary>${title}</summary>${open && children()}</details>`;
+  }
+}
+
 /**
  * Reads a path and shows what came: bones first, then what `children` makes of it; what was there stays while
  * it is asked again, also where nothing answers. `children(data, again)`.

@@ -8,12 +8,16 @@ const SHOWN_MAX = 3;
 
 /** @typedef {{wrong?: boolean, undo?: {words: string, act: () => void}}} Telling */
 
-/** @extends {Component<{}>} */
+/** `there` is given it. @extends {Component<{there: (toasts: Toasts) => void}>} */
 export class Toasts extends Component {
   constructor(props) {
     super(props);
     this.state = { said: [] };
     this.number = 0;
+  }
+
+  componentDidMount() {
+    this.props.there(this);
   }
 
   /** @param {string} words @param {Telling} [how] */

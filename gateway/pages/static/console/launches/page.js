@@ -4,7 +4,8 @@ import { price } from "../../core/money.js";
 import { Component, html } from "../../html.js";
 import { Bar } from "../../operator/plots.js";
 import { Bones, Empty, Failed } from "../states.js";
-import { count, latency, moment, percent, perSecond, STATES } from "../words.js";
+import { count, latency, moment, percent, perSecond } from "../words.js";
+import { Hands, State } from "./state.js";
 
 /** @extends {Component<{api: any, live: import("../live.js").Live, session: any}>} */
 export class LaunchesPage extends Component {
@@ -59,12 +60,6 @@ export class LaunchesPage extends Component {
   }
 }
 
-/** What needs a hand now, each with what to do. @param {{needs: {code: string, text: string}[]}} props */
-export function Hands({ needs }) {
-  if (!needs?.length) return null;
-  return html`<ul class="hands" aria-label="Needs a hand now">${needs.map(({ code, text }) => html`<li key=${code} class="hand">${text}</li>`)}</ul>`;
-}
-
 function Card({ launch }) {
   const { slug, name, state, capacity, sold, on_hold, percent_sold, needs } = launch;
   const numbers = [
@@ -84,10 +79,4 @@ function Card({ launch }) {
     <${Bar} part=${capacity ? sold / capacity : 0} />
     ${shown.length > 0 && html`<dl class="numbers">${shown.map(([what, number]) => html`<div key=${what}><dt>${what}</dt><dd>${number}</dd></div>`)}</dl>`}
   </li>`;
-}
-
-/** The state with a sign of its own, so that colour is not needed. @param {{state: string}} props */
-export function State({ state }) {
-  const [words, means] = STATES[state] ?? [state, ""];
-  return html`<span class="state" data-state=${state} title=${means}><i aria-hidden="true"></i>${words}</span>`;
 }

@@ -1,0 +1,45 @@
+// What an audit row changed, in words. Rows name what they did in `change`, and by what.
+
+import { counted } from "../core/money.js";
+
+const SAYS = {
+  "make room": () => "made the waiting room",
+  room: ({ terms }) => `set ${listed(terms)}`,
+  admission: ({ to }) => ({ running: "let people in again", paused: "paused letting in", stopped: "stopped letting in" })[to],
+  message: ({ text }) => (text ? `told all who wait: “${text}”` : "took the message off"),
+  look: () => "gave the room another look",
+  codes: ({ count, label }) => `made ${counted(count, "presale code")} for ${label}`,
+  "revoke codes": () => "revoked presale codes",
+  block: (what) => `took ${places(what)} off sale`,
+  unblock: (what) => `put ${places(what)} on sale again`,
+  release: (what) => `took hold ${what.hold} from its buyer`,
+  sell: (what) => `sold ${places(what)} by hand`,
+  return: (what) => `took back ${places(what)} of order ${what.hold}`,
+  recategorise: (what) => `moved ${places(what)} to ${what.category}`,
+  prices: () => "set fees and tax",
+  cancel: () => "canceled the event",
+  "create event": () => "made the event",
+  state: ({ from, to }) => `brought the sale from ${from} to ${to}`,
+  policy: ({ terms }) => `set ${listed(terms)}`,
+  "create key": ({ name, role }) => `made the key ${name} with the role ${role}`,
+  "rotate key": ({ name }) => `gave the key ${name} a new secret`,
+  "revoke key": ({ name }) => `revoked the key ${name}`,
+  move: ({ to }) => `moved the event to ${to}`,
+};
+
+const listed = (terms) => Object.entries(terms ?? {}).map(([name, value]) => `${name.replaceAll("_", " ")} to ${value ?? "no limit"}`).join(", ");
+
+function places({ seats = [], areas = {} }) {
+  const standing = Object.values(areas).reduce((sum, each) => sum + each, 0);
+  const few = seats.length && seats.length <= 4 ? ` (${seats.join(", ")})` : "";
+  const parts = [seats.length && counted(seats.length, "seat") + few, standing && counted(standing, "standing place")].filter(Boolean);
+  return parts.join(" and ") || "nothing";
+}
+
+/** @param {Record<string, any>} what */
+export function changeInWords(what) {
+  const says = SAYS[what.change]?.(what);
+  if (says) return says;
+  const rest = Object.entries(what).filter(([name, value]) => name !== "change" && value !== null && typeof value !== "object");
+  return [what.change ?? "changed something", ...rest.map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`)].join(", ");
+}

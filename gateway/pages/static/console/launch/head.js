@@ -1,0 +1,78 @@
+// What is always in view: the state of the sale and its three levers: open or pause, pace, message.
+
+import { Component, html } from "../../html.js";
+import { State } from "../launches/state.js";
+import { count, moment, SLOWED } from "../words.js";
+import { STATE_MOVES } from "./moves.js";
+
+const PACE_MAX = 1_000_000;
+const MAIN = ["open", "resume", "pause"];
+
+/** @param {{now: any, name: string, levers: import("./moves.js").Levers, may: boolean, say: () => void}} props */
+export function Head({ now, name, levers, may, say }) {
+  const { state, room } = now;
+  const main = MAIN.find((move) => state.can.includes(move));
+  const busy = Boolean(levers.sending);
+  return html`<header class="launch-head" aria-label="State and levers">
+    <div class="launch-head-title"><h1 tabindex="-1">${name}</h1><${State} state=${state.value} />
+      ${state.value === "paused" && state.paused_at && html`<span class="quiet-text">since ${moment(state.paused_at)}</span>`}
+      ${(state.value === "draft" || state.value === "lobby") && state.opens_at && html`<span class="quiet-text">opens by itself ${moment(state.opens_at)}</span>`}</div>
+    ${may ? html`<div class="levers">
+      ${main && html`<button type="button" class=${`button ${main === "pause" ? "quiet pauses" : "main"}`} disabled=${busy} onClick=${() => levers.state(main, name)}>${levers.sending === main ? "Sending…" : STATE_MOVES[main].act}</button>`}
+      ${room ? html`<${Pace} key="pace" room=${room} levers=${levers} /><button type="button" class="button quiet" onClick=${say}>${room.message ? "Change the message" : "Message"}</button>` : state.value !== "closed" && html`<p class="quiet-text">No waiting room: nobody waits in line, so there is no pace and no message.</p>`}
+    </div>` : html`<p class="quiet-text levers">${room ? `Pace: ${room.pace === null ? "no limit" : `${count(room.pace)} a minute`}. ` : ""}Your key may look. Opening, pausing, pace and messages need the role operator.</p>`}
+    ${room?.message && html`<p class="said"><b>All who wait read:</b> ${room.message} <small>since ${moment(room.message_at)}</small></p>`}
+    ${room?.slowed_by && html`<p class="slowed" data-why=${room.slowed_by}>${SLOWED[room.slowed_by]}</p>`}
+  </header>`;
+}
+
+/** A number with − and +, set by Enter or the button that comes with a change. @extends {Component<{room: any, levers: import("./moves.js").Levers}>} */
+class Pace extends Component {
+  constructor(props) {
+    super(props);
+    this.state = { typed: null };
+  }
+
+  /** Steps of about a tenth, in round numbers. */
+  #step(way) {
+    const from = this.#wanted() ?? 0;
+    const size = Math.max(1, 10 ** Math.floor(Math.log10(Math.max(10, from)) - 1) * (String(from)[0] >= "5" ? 5 : 1));
+    const next = way > 0 ? Math.floor(from / size) * size + size : Math.ceil(from / size) * size - size;
+    this.setState({ typed: String(Math.min(PACE_MAX, Math.max(1, next))) });
+  }
+
+  /** Null: no limit; NaN: not a pace. */
+  #wanted() {
+    const { typed } = this.state;
+    if (typed === null) return this.props.room.pace;
+    const text = typed.replace(/[\s,.]/g, "");
+    if (text === "") return null;
+    const number = /^\d+$/.test(text) ? Number(text) : NaN;
+    return number >= 1 && number <= PACE_MAX ? number : NaN;
+  }
+
+  async #set(submitted) {
+    submitted.preventDefault();
+    const wanted = this.#wanted();
+    if (Number.isNaN(wanted) || wanted === this.props.room.pace) return;
+    if (await this.props.levers.pace(wanted, this.props.room)) this.setState({ typed: null });
+  }
+
+  render({ room, levers }, { typed }) {
+    const wanted = this.#wanted();
+    const other = typed !== null && wanted !== room.pace;
+    const wrong = Number.isNaN(wanted);
+    const told = room.pace === null ? "no limit" : count(room.pace);
+    return html`<form class=${`pace ${other ? "other" : ""}`} onSubmit=${(event) => this.#set(event)} onKeyDown=${(event) => event.key === "Escape" && this.setState({ typed: null })}>
+      <label for="pace">Pace</label>
+      <div class="pace-field">
+        <button type="button" aria-label="Slower" disabled=${wrong} onClick=${() => this.#step(-1)}>−</button>
+        <input id="pace" inputmode="numeric" autocomplete="off" placeholder="no limit" aria-describedby="pace-now" aria-invalid=${wrong} value=${typed ?? (room.pace === null ? "" : count(room.pace))} onInput=${(event) => this.setState({ typed: event.target.value })} />
+        <button type="button" aria-label="Faster" disabled=${wrong} onClick=${() => this.#step(1)}>+</button>
+      </div>
+      <span id="pace-now" class="pace-now">${wrong ? `1 to ${count(PACE_MAX)}, or nothing` : other ? `is ${told} now` : "a minute"}</span>
+      ${other && html`<button class="button main small" disabled=${wrong || Boolean(levers.sending)}>Set</button>
+        <button type="button" class="button quiet small" onClick=${() => this.setState({ typed: null })}>Cancel</button>`}
+    </form>`;
+  }
+}
