@@ -162,11 +162,11 @@ class FakeOperators:
             return problem(403, "role", "Your key may look and not change anything.")
         if path in self.refusing:
             return self.refusing[path]
-        answered = self._done(path, body)
+        answered = self._done(path, body, request.headers.get("idempotency-key"))
         await self._tell_all()
         return answered
 
-    def _done(self, path: str, body: Frame) -> Response:
+    def _done(self, path: str, body: Frame, key: str | None) -> Response:
         parts = path.split("/")
         launch = self.of(parts[1]) if parts[0] == "events" else None
         if parts[0] == "events" and launch is None:
@@ -175,9 +175,11 @@ class FakeOperators:
             return told(self.answers.get(f"POST {path}", {}))
         match parts[2:]:
             case [move] if move in MOVES:
-                if move not in launch.can():
+                if body["seen"] != launch.facts["state"] or move not in launch.can():
                     return problem(409, "event_state", f"The event is {launch.facts['state']}.")
                 launch.facts["state"] = MOVES[move]
+            case ["blocks" | "unblock"] if not key:
+                return problem(400, "idempotency_key_required", "Send Idempotency-Key.")
             case ["room", move] if move in ADMISSION:
                 launch.facts["admission"] = ADMISSION[move]
             case ["room"] | ["room", "message"]:

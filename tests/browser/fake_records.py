@@ -149,6 +149,20 @@ def story() -> Frame:
     }  # fmt: skip
 
 
+def figures() -> Frame:
+    amounts = {"gross_minor": 400_000, "fee_minor": 6_000, "tax_minor": 63_866, "refunded_minor": 20_000}
+    buckets = [{"seconds_max": most, "orders": 4} for most in (30, 120, None)]
+    return {
+        "event": "demo", "age_ms": 800, "percent_sold": 62.4, "sold": 12_480, "capacity": 20_000,
+        "currency": "EUR", "orders": {"paid": 20, "by_hand": 2}, "holds": {"given": 40, "expired": 12},
+        "refunds": {"owed_minor": 20_000, "given_minor": 5_000},
+        "revenue": [{"category": "Gold", "places": 40, "moved_minor": 0, **amounts}],
+        "orders_per_minute": [{"at": AT_MS, "orders": 17, "places": 40}],
+        "conversion": {"holds": 40, "orders": 20, "buckets": buckets},
+        "just_booked": [{"places": 2, "section": "Stalls", "at": AT_MS}],
+    }  # fmt: skip
+
+
 def usual() -> dict[str, Any]:
     """Answers by path."""
     made = {"key": key(5, "vera", "viewer"), "secret": "ok_5_a-secret-that-is-shown-once"}
@@ -157,6 +171,7 @@ def usual() -> dict[str, Any]:
         "fleet/log": log(),
         "audit": audit(),
         "events/demo/audit": audit(),
+        "events/demo/figures": figures(),
         "keys": keys(),
         "POST keys": made,
         "POST keys/2/rotate": made,

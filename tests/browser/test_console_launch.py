@@ -118,7 +118,7 @@ def test_a_pause_asks_once_by_keyboard_is_sent_once_and_can_be_undone(
     page.keyboard.press("Enter")
     expect(page.locator(".launch-head .state")).to_have_text("paused")
     expect(page.locator(".toast")).to_contain_text("The sale is paused.")
-    assert [(method, path) for method, path, _ in sent(office)] == [("POST", "events/demo/pause")]
+    assert sent(office) == [("POST", "events/demo/pause", {"seen": "open"})]
     page.locator(".toast").get_by_role("button", name="Resume the sale").click()
     dialog(page, "Resume the sale of Nightfall, opening night?").get_by_role("button", name="Resume").click()
     expect(page.locator(".launch-head .state")).to_have_text("on sale")
@@ -142,6 +142,20 @@ def test_pace_is_stepped_and_set_in_one_call_and_goes_back_from_how_it_is_by_the
         {"pace": 950, "edition": 4, "why": True},
         {"pace": 900, "edition": 5, "why": True},
     ]
+
+
+def test_a_word_that_was_on_its_way_while_a_lever_moved_takes_nothing_back(
+    consoles: Tabs, office: FakeOperators, demo: Launch
+) -> None:
+    page = open_launch(consoles)
+    page.get_by_label("Pace").fill("950")
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast")).to_contain_text("The pace is 950 a minute.")
+    demo.edition -= 1
+    demo.facts |= {"pace": 900, "undecided": 512}
+    office.tell()
+    expect(number(page, "undecided")).to_contain_text("512")
+    expect(page.get_by_label("Pace")).to_have_value("950")
 
 
 def test_a_pace_far_off_is_asked_about_and_what_is_no_pace_cannot_be_sent(
@@ -284,6 +298,7 @@ def test_free_seats_of_a_section_are_taken_off_sale_and_put_on_again(
     page.get_by_role("dialog").get_by_role("button", name="Take off sale").click()
     method, path, body = office.heard()[0]
     assert (method, path) == ("POST", "events/demo/blocks")
+    expect(page.locator(".toast")).to_contain_text("Off sale:")
     assert body["seats"] == [seat.guid for seat in row if seat.guid != first.guid], "what is sold stays"
     page.get_by_role("combobox", name="What", exact=True).select_option("names")
     page.get_by_label("Ids of seats").fill("nothing-like-it")

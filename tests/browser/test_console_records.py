@@ -24,6 +24,7 @@ PAGES = {
     "/console/keys": "Keys",
     "/console/e/demo/buyers?find=a@example.com": "Find a buyer",
     STORY: BUYER,
+    "/console/e/demo/figures": "Figures",
     "/console/e/demo/export": "Export",
 }
 

@@ -156,6 +156,7 @@ def all_mutants() -> list[Mutant]:
         *confirming.MUTANTS,
         *simulated.MUTANTS,
         *room_simulated.MUTANTS,
+        *console.MUTANTS,
     ]
 
 

@@ -1,7 +1,12 @@
 // The operators' API as the console's pages call it: JSON in and out, what is refused as a Problem.
 
+import { pause } from "../core/fetching.js";
+
 const READ_MS_MAX = 20_000;
 const CHANGE_MS_MAX = 60_000;
+/** Of a call that has a key. */
+const TRIES_MAX = 3;
+const PAUSE_MS = 1_000;
 
 /** What a call was refused with: `code` for programs, `detail` for people. `status` 0: nothing answered. */
 export class Problem extends Error {
@@ -27,7 +32,11 @@ export class Api {
     return this.#call("GET", path, undefined, options);
   }
 
-  /** `body`: sent as JSON, or as it is if it is a Blob or FormData. @param {string} path @param {unknown} [body] @param {{signal?: AbortSignal}} [options] */
+  /**
+   * `body`: sent as JSON, or as it is if it is a Blob or FormData. `key`: a name for this call, under which the
+   * server does it once however often it is sent; so it is sent again while nothing answers.
+   * @param {string} path @param {unknown} [body] @param {{signal?: AbortSignal, key?: string}} [options]
+   */
   post(path, body, options) {
     return this.#call("POST", path, body, options);
   }
@@ -44,16 +53,19 @@ export class Api {
     return this.#call("DELETE", path, undefined, options);
   }
 
-  async #call(method, path, body, { signal } = {}) {
-    const raw = body instanceof Blob || body instanceof FormData;
-    const within = AbortSignal.timeout(method === "GET" ? READ_MS_MAX : CHANGE_MS_MAX);
-    const answer = await fetch(path, {
-      method,
-      cache: "no-store",
-      headers: body === undefined || raw ? {} : { "Content-Type": "application/json" },
-      body: body === undefined || raw ? body : JSON.stringify(body),
-      signal: signal ? AbortSignal.any([signal, within]) : within,
-    }).catch(() => null);
+  async #call(method, path, body, { signal, key } = {}) {
+    const json = body !== undefined && !(body instanceof Blob || body instanceof FormData);
+    const headers = { ...(json && { "Content-Type": "application/json" }), ...(key && { "Idempotency-Key": key }) };
+    const ask = () => {
+      const within = AbortSignal.timeout(method === "GET" ? READ_MS_MAX : CHANGE_MS_MAX);
+      const either = signal ? AbortSignal.any([signal, within]) : within;
+      return fetch(path, { method, cache: "no-store", headers, body: json ? JSON.stringify(body) : body, signal: either }).catch(() => null);
+    };
+    let answer = await ask();
+    for (let again = 1; !answer && key && again < TRIES_MAX && !signal?.aborted; again += 1) {
+      await pause(PAUSE_MS * again);
+      answer = await ask();
+    }
     if (!answer) throw new Problem(0, "no_answer", method === "GET" ? UNREAD : UNKNOWN);
     const told = answer.status === 204 ? {} : await answer.json().catch(() => null);
     if (answer.ok && told !== null) return told;
@@ -67,6 +79,9 @@ export function to(path, search = {}) {
   const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== null && value !== "");
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
+
+/** A name for one call, for `post`. */
+export const newKey = () => `console-${crypto.getRandomValues(new Uint32Array(4)).join("-")}`;
 
 /** Where an event's calls go. @param {string} event @param {string} [below] */
 export const ofEvent = (event, below = "") => `/v1/operator/events/${encodeURIComponent(event)}${below}`;

@@ -21,13 +21,16 @@ const SAYS = {
   "create event": () => "made the event",
   state: ({ from, to }) => `brought the sale from ${from} to ${to}`,
   policy: ({ terms }) => `set ${listed(terms)}`,
+  login: () => "logged in",
+  logout: () => "logged out",
   "create key": ({ name, role }) => `made the key ${name} with the role ${role}`,
   "rotate key": ({ name }) => `gave the key ${name} a new secret`,
   "revoke key": ({ name }) => `revoked the key ${name}`,
   move: ({ to }) => `moved the event to ${to}`,
 };
 
-const listed = (terms) => Object.entries(terms ?? {}).map(([name, value]) => `${name.replaceAll("_", " ")} to ${value ?? "no limit"}`).join(", ");
+const termInWords = (value) => ({ true: "on", false: "off", null: "no limit" })[String(value)] ?? (typeof value === "object" ? JSON.stringify(value) : value);
+const listed = (terms) => Object.entries(terms ?? {}).map(([name, value]) => `${name.replaceAll("_", " ")} to ${termInWords(value)}`).join(", ");
 
 function places({ seats = [], areas = {} }) {
   const standing = Object.values(areas).reduce((sum, each) => sum + each, 0);

@@ -93,7 +93,8 @@ export class Live {
     clearTimeout(this.#silence);
     const socket = this.#socket;
     this.#socket = null;
-    socket?.close();
+    if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close(); // browsers complain of it any sooner
+    else socket?.close();
     if (!this.watching) this.#set("idle");
   }
 

@@ -12,5 +12,6 @@ export const ROUTES = [
   { path: "/console/e/:event", title: "Launch", needs: "viewer", view: () => import("./launch/page.js").then((file) => file.LaunchPage) },
   { path: "/console/e/:event/buyers", title: "Find a buyer", needs: "viewer", view: () => import("./buyers/find.js").then((file) => file.FindPage) },
   { path: "/console/e/:event/buyers/:buyer", title: "A buyer", needs: "viewer", view: () => import("./buyers/story.js").then((file) => file.StoryPage) },
+  { path: "/console/e/:event/figures", title: "Figures", needs: "viewer", view: () => import("./records/figures.js").then((file) => file.FiguresPage) },
   { path: "/console/e/:event/export", title: "Export", needs: "viewer", view: () => import("./records/export.js").then((file) => file.ExportPage) },
 ];

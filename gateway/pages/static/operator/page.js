@@ -52,7 +52,8 @@ function Door({ desk, story }) {
   </main>`;
 }
 
-function Sheets({ figures, as_of_ms }) {
+/** All figures, with their age. @param {{figures: any, as_of_ms: number}} props `as_of_ms`: all that happened before is in them */
+export function Sheets({ figures, as_of_ms }) {
   const age_ms = Math.max(0, Date.now() - as_of_ms);
   const { percent_sold, sold, capacity, orders, refunds, currency, holds } = figures;
   const money = (minor) => price(minor, currency);

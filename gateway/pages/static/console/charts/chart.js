@@ -6,12 +6,14 @@ import { hourMinute } from "../words.js";
 
 const HEIGHT = 128;
 const GUTTER = 64;
+/** What the axis reaches at least, so that little is not drawn as much. */
+const LEAST = 4;
 const SYNC = "launch";
 export const DASHES = { solid: [], dashed: [8, 4], dotted: [2, 4] };
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 /** @typedef {{column: string, label: string, token: string, dash: "solid" | "dashed" | "dotted"}} Line */
-/** @typedef {{id: string, title: string, lines: Line[], format: (value: number | null) => string, steps?: boolean}} Plot */
+/** @typedef {{id: string, title: string, lines: Line[], format: (value: number | null) => string, steps?: boolean, least?: number}} Plot `least`: what its axis reaches at least */
 
 /** What a token's colour is just now, as a canvas takes it. @param {string} token @param {number} [alpha] */
 function colour(token, alpha = 1) {
@@ -68,7 +70,7 @@ export class Chart extends Component {
       ...this.#size(),
       legend: { show: false },
       cursor: { sync: { key: SYNC }, y: false, drag: { x: false, y: false }, points: { size: 7 } },
-      scales: { x: { time: true, range: () => this.props.range }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.12 : 1] } },
+      scales: { x: { time: true, range: () => this.props.range }, y: { range: (_, __, most) => [0, Math.max(this.props.plot.least ?? LEAST, (most ?? 0) * 1.12)] } },
       axes: [
         { ...axis, size: 28, space: 80, values: (_, seconds) => seconds.map((second) => hourMinute(second * 1000)) },
         { ...axis, size: GUTTER, space: 32, values: (_, values) => values.map((value) => plot.format(value)) },

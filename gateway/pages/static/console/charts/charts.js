@@ -12,11 +12,11 @@ const plots = (money) => [
   { id: "speed", title: "Requests a second", format: perSecond, lines: [
     { column: "arrived_per_second", label: "arrive", token: "held", dash: "dashed" }, { column: "decided_per_second", label: "decided", token: "accent", dash: "solid" }] },
   { id: "lag", title: "Undecided requests", format: count, lines: [{ column: "undecided", label: "wait for their decision", token: "accent", dash: "solid" }] },
-  { id: "latency", title: "Time until decided", format: latency, lines: [
+  { id: "latency", title: "Time until decided", format: latency, least: 50, lines: [
     { column: "latency_ms_p50", label: "half within", token: "yours", dash: "dashed" }, { column: "latency_ms_p99", label: "99 in 100 within", token: "accent", dash: "solid" }] },
   { id: "seats", title: "Seats and places", format: short, lines: [
     { column: "sold", label: "sold", token: "accent", dash: "solid" }, { column: "on_hold", label: "on hold", token: "held", dash: "dashed" }] },
-  { id: "revenue", title: "Revenue", format: money, lines: [{ column: "revenue_minor", label: "so far", token: "accent", dash: "solid" }] },
+  { id: "revenue", title: "Revenue", format: money, least: 10_000, lines: [{ column: "revenue_minor", label: "so far", token: "accent", dash: "solid" }] },
   { id: "people", title: "People", format: short, lines: [
     { column: "waiting", label: "wait in line", token: "held", dash: "dashed" }, { column: "admitted", label: "let in so far", token: "muted", dash: "dotted" },
     { column: "inside", label: "inside now", token: "accent", dash: "solid" }] },

@@ -2,7 +2,7 @@
 // change goes through `Levers`, so that it is sent once and a refusal is told in one way.
 
 import { counted } from "../../core/money.js";
-import { ofEvent } from "../api.js";
+import { newKey, ofEvent } from "../api.js";
 import { changeInWords } from "../changes.js";
 import { ago, count, STATES } from "../words.js";
 
@@ -26,7 +26,7 @@ export const ROOM_MOVES = {
 };
 
 export class Levers {
-  /** `look` reads how things stand and gives it; `room` says how the room was seen last. @param {{event: string, api: any, ask: any, tell: any, look: () => Promise<any>, room: () => any, fleet: () => any, busy: (name: string) => void}} page */
+  /** `look` reads how things stand and gives it; `state`, `room` and `fleet` say how they were seen last. @param {{event: string, api: any, ask: any, tell: any, look: () => Promise<any>, state: () => string, room: () => any, fleet: () => any, busy: (name: string) => void}} page */
   constructor(page) {
     this.page = page;
     this.sending = "";
@@ -35,10 +35,11 @@ export class Levers {
   /** Asks, sends, tells. True when it was done. @param {string} move @param {string} name the event's */
   async state(move, name) {
     const { act, title, says, done, danger, back, type } = STATE_MOVES[move];
+    const seen = this.page.state();
     const said = await this.page.ask({ title: title(name), says, act, danger, type: type ? this.page.event : undefined });
     if (!said) return false;
     const undo = back && { words: STATE_MOVES[back].act, act: () => this.state(back, name) };
-    return this.#send(move, () => this.page.api.post(ofEvent(this.page.event, `/${move}`), {}), done, { undo });
+    return this.#send(move, () => this.page.api.post(ofEvent(this.page.event, `/${move}`), { seen }), done, { undo });
   }
 
   async admission(move) {
@@ -93,7 +94,8 @@ export class Levers {
   async block(off, what, words, why) {
     const says = off ? "Nobody can get them until they are put on sale again. If one of them is not free, nothing is changed." : "Buyers can get them at once. If one of them is not blocked, nothing is changed.";
     if (!(await this.page.ask({ title: off ? `Take ${words} off sale?` : `Put ${words} on sale again?`, says, act: off ? "Take off sale" : "Put on sale" }))) return false;
-    const call = () => this.page.api.post(ofEvent(this.page.event, off ? "/blocks" : "/unblock"), { ...what, why: why || WHY });
+    const key = newKey();
+    const call = () => this.page.api.post(ofEvent(this.page.event, off ? "/blocks" : "/unblock"), { ...what, why: why || WHY }, { key });
     const undo = { words: off ? "Put on sale again" : "Take off again", act: () => this.block(!off, what, words, why) };
     return this.#send("block", call, off ? `Off sale: ${words}.` : `On sale again: ${words}.`, { undo });
   }
@@ -128,6 +130,7 @@ export class Levers {
     this.#busy(name);
     try {
       await call();
+      await this.page.look().catch(() => null); // what comes next starts from here; the feed may be a moment late
       this.page.tell(done, { undo: undo || undefined });
       return true;
     } catch (problem) {

@@ -21,11 +21,11 @@ export function Numbers({ launch, point, room }) {
       <${Number} what="arrive a second" value=${perSecond(of("arrived_per_second"))} says="requests for seats" />
       <${Number} what="decided a second" value=${perSecond(of("decided_per_second"))} says="requests answered" />
       <${Number} what="undecided" value=${count(of("undecided"))} says="requests that wait for their answer" />
-      <${Number} what="decided within" value=${latency(of("latency_ms_p99"))} says=${`99 in 100; half within ${latency(of("latency_ms_p50"))}`} />
+      <${Number} what="decided within" value=${latency(of("latency_ms_p99"))} says=${of("latency_ms_p99") === null ? "nothing was decided lately" : `99 in 100; half within ${latency(of("latency_ms_p50"))}`} />
       ${room && html`<${Number} what="wait in line" value=${count(of("waiting"))} says=${waits(of("waiting"), rate)} />
         <${Number} what="let in so far" value=${count(of("admitted"))} says=${rate === null || rate === undefined ? "in all" : `${count(Math.round(rate))} a minute lately`} />
         <${Number} what="inside now" value=${count(of("inside"))} says=${room.shopping_max === null ? "any number may be" : `${count(room.shopping_max)} may be`} />`}
-      <${Number} what="workers" value=${`${count(of("workers"))} of ${count(launch.workers_wanted)}`} says=${launch.owner ? `decides: ${launch.owner.process}` : "nobody decides just now"} />
+      <${Number} what="workers" value=${launch.workers_wanted === null ? count(of("workers")) : `${count(of("workers"))} of ${count(launch.workers_wanted)}`} says=${launch.owner ? `decides: ${launch.owner.process}` : "nobody decides just now"} />
     </dl>
   </section>`;
 }
@@ -35,4 +35,4 @@ function Number({ what, value, says }) {
 }
 
 /** How long until the last in line is let in, as it goes now. */
-const waits = (waiting, rate) => (waiting && rate > 0 ? `about ${spell((waiting / rate) * 60)} until the last is let in` : "not let in yet");
+const waits = (waiting, rate) => (waiting && rate > 0 ? `about ${spell((waiting / rate) * 60)} until the last is let in` : waiting ? "nobody is let in just now" : "nobody waits");

@@ -22,7 +22,7 @@ export class LaunchPage extends Component {
     this.series = new Series();
     this.state = { now: null, launch: null, problem: null, drawn: 0 };
     const { event, api, ask, tell } = props;
-    this.levers = new Levers({ event, api, ask, tell, look: () => this.look(), room: () => this.state.now?.room, fleet: () => this.state.now?.fleet, busy: () => this.setState({}) });
+    this.levers = new Levers({ event, api, ask, tell, look: () => this.look(), state: () => this.state.now.state.value, room: () => this.state.now?.room, fleet: () => this.state.now?.fleet, busy: () => this.setState({}) });
   }
 
   componentDidMount() {
@@ -42,7 +42,10 @@ export class LaunchPage extends Component {
   }
 
   #stands(now) {
-    this.setState(({ launch }) => ({ now, launch: { ...launch, ...now.launch }, problem: null }));
+    this.setState(({ now: before, launch }) => {
+      const [room, fleet] = [newer(before?.room, now.room), newer(before?.fleet, now.fleet)];
+      return { now: { ...now, room, fleet }, launch: { ...launch, ...now.launch }, problem: null };
+    });
     document.title = `${now.launch.name ?? this.props.event} · Console`;
   }
 
@@ -88,13 +91,16 @@ export class LaunchPage extends Component {
   }
 }
 
+/** Of what has editions the higher one: a frame may have been on its way while somebody changed it. */
+const newer = (before, told) => (before && told && told.edition < before.edition ? before : told);
+
 function Links({ event }) {
   const below = `/console/e/${encodeURIComponent(event)}`;
   return html`<nav class="launch-links" aria-label="More of this launch"><ul>
     <li><a href=${`${below}/buyers`}>Find a buyer</a></li>
     <li><a href=${`/console/audit?event=${encodeURIComponent(event)}`}>Audit: who did what</a></li>
     <li><a href=${`${below}/export`}>Export</a></li>
-    <li><a href=${`/operator/events/${encodeURIComponent(event)}`}>Figures and refunds</a></li>
+    <li><a href=${`${below}/figures`}>Figures</a></li>
     <li><a href=${`/e/${encodeURIComponent(event)}/draw`}>The draw</a></li>
     <li><a href=${`/e/${encodeURIComponent(event)}`} target="_blank" rel="noopener">Buyers' page<span class="unseen"> (opens a new tab)</span></a></li>
   </ul></nav>`;

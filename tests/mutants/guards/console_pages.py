@@ -1,0 +1,72 @@
+"""Faults in the operators' console: who may, what is asked, what two operators see of each other."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import In, Kind, Mutant
+
+LAUNCH = "tests/browser/test_console_launch.py"
+RECORDS = "tests/browser/test_console_records.py"
+shell = In("gateway/pages/static/console/shell.js")
+dialog = In("gateway/pages/static/console/dialog.js")
+moves = In("gateway/pages/static/console/launch/moves.js")
+page = In("gateway/pages/static/console/launch/page.js")
+series = In("gateway/pages/static/console/charts/series.js")
+
+MUTANTS: list[Mutant] = [
+    shell(
+        Kind.TOKEN,
+        "a page of the console that a role may not see is not shown to it",
+        "    if (!session.may(of.route.needs)) return",
+        "    if (!session.may(of.route.needs) && !View) return",
+        f"{RECORDS}::test_keys_are_for_owners",
+    ),
+    page(
+        Kind.TOKEN,
+        "who may only look sees no lever of a launch",
+        '    const may = session.may("operator");\n',
+        "    const may = true;\n",
+        f"{LAUNCH}::test_a_viewer_sees_everything_and_no_lever",
+    ),
+    dialog(
+        Kind.CONDITION,
+        "what cannot be taken back is done once its name is typed",
+        "    const ready = !type || typed.trim() === type;\n",
+        "    const ready = true;\n",
+        f"{LAUNCH}::test_closing_needs_the_events_name_typed",
+    ),
+    moves(
+        Kind.CONDITION,
+        "a pace is set only where nobody changed the room since it was seen",
+        "{ pace, edition, why: WHY }",
+        "{ pace, why: WHY }",
+        f"{LAUNCH}::test_who_is_slower_sees_what_it_is_now_and_who_did_it",
+    ),
+    moves(
+        Kind.CONDITION,
+        "a sale is moved from the state the operator saw",
+        "`/${move}`), { seen }), done",
+        "`/${move}`), {}), done",
+        f"{LAUNCH}::test_a_pause_asks_once_by_keyboard_is_sent_once_and_can_be_undone",
+    ),
+    moves(
+        Kind.BOUND,
+        "a pace far above the one before is asked about",
+        "pace > MUCH * room.pace",
+        "false",
+        f"{LAUNCH}::test_a_pace_far_off_is_asked_about_and_what_is_no_pace_cannot_be_sent",
+    ),
+    page(
+        Kind.SNAPSHOT,
+        "a frame that was on its way while a lever was moved takes nothing back",
+        "told.edition < before.edition ? before : told",
+        "false ? before : told",
+        f"{LAUNCH}::test_a_word_that_was_on_its_way_while_a_lever_moved_takes_nothing_back",
+    ),
+    series(
+        Kind.READ_AHEAD,
+        "what nobody sampled is a gap in a chart, no line across it",
+        "if (before && row[0] - before[0] > GAP_STEPS * this.step_ms)",
+        "if (false)",
+        f"{LAUNCH}::test_what_nobody_sampled_is_a_gap_and_words_that_come_late_change_nothing",
+    ),
+]
