@@ -13,7 +13,7 @@ BUYER = "b-7f3a09c1"
 def worker(process: str | None, *events: str) -> Frame:
     return {
         "id": f"w-{process}", "process": process, "began_at": AT_MS, "seen_at": AT_MS, "alive": True,
-        "memory_bytes": 180 << 20, "cpu": 0.42, "events": list(events),
+        "stopping": False, "memory_bytes": 180 << 20, "cpu": 0.42, "events": list(events),
     }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from tests.mutants.guards import (
     chores_run,
     confirming,
     console,
+    console_pages,
     erasure,
     figures_kept,
     figures_money,
@@ -156,7 +157,7 @@ def all_mutants() -> list[Mutant]:
         *confirming.MUTANTS,
         *simulated.MUTANTS,
         *room_simulated.MUTANTS,
-        *console.MUTANTS,
+        *console_pages.MUTANTS,
     ]
 
 

@@ -24,6 +24,6 @@ function HostState({ host }) {
 
 function Workers({ workers }) {
   if (!workers.length) return html`<span class="quiet-text">no worker</span>`;
-  return html`<ul class="workers">${workers.map((worker) => html`<li key=${worker.id}><b>${worker.process ?? "is being started"}</b>${worker.process && !worker.alive ? html` <span class="sign gone">gone</span>` : ""}
+  return html`<ul class="workers">${workers.map((worker) => html`<li key=${worker.id}><b>${worker.process ?? "is being started"}</b>${worker.process && !worker.alive ? html` <span class="sign gone">gone</span>` : worker.stopping ? html` <span class="sign held">ends</span>` : ""}
     <small>${worker.process ? `${memory(worker.memory_bytes)}${worker.cpu === null ? "" : `, ${worker.cpu.toFixed(2)} cores`}; ` : ""}${worker.events.length ? (worker.events.length > 3 ? counted(worker.events.length, "event") : worker.events.join(", ")) : "no event"}</small></li>`)}</ul>`;
 }
