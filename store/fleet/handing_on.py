@@ -23,8 +23,10 @@ STOPS: Final = """
 UPDATE fleet_worker SET stop_at = coalesce(stop_at, clock_timestamp()) WHERE id = %(worker)s
 """
 
-_ABLE: Final = f"fleet_worker.id <> %(worker)s AND stop_at IS NULL AND {WORKER_ALIVE} AND {WARM}"
-"""Another worker that can take an event at once."""
+_ABLE: Final = f"""
+fleet_worker.id <> %(worker)s AND stop_at IS NULL AND {WORKER_ALIVE} AND {WARM}
+AND EXISTS (SELECT FROM fleet_host WHERE fleet_host.name = fleet_worker.host)"""
+"""Another worker that can take an event at once, and whose host has not left."""
 
 HEIRS: Final = f"""
 -- Where another one that can take it is preferred already, that stays. A host that is not draining first,

@@ -37,6 +37,14 @@ class Fleet:
             self.conn.execute("INSERT INTO fleet_event (event_id, hot) VALUES (%s, true)", (event,))
         return event
 
+    def host(self, *names: str) -> None:
+        """Hosts of these names."""
+        for name in names:
+            self.conn.execute(
+                "INSERT INTO fleet_host (name, slots, process, version) VALUES (%s, 4, %s, '1')",
+                (name, f"{name}:0"),
+            )
+
     def worker(self, host: str = "hall", process: str | None = None, *, silent_seconds: float = 0) -> UUID:
         """A worker that is wanted on a host, and runs where `process` is given."""
         worker: UUID = self.one("INSERT INTO fleet_worker (host) VALUES (%s) RETURNING id", host)

@@ -6,13 +6,13 @@ import psycopg
 import pytest
 
 from store.fleet import handing_on
-from store.fleet.hosts import Host, enlist
 
 ME = "hall:1"
 
 
 @pytest.fixture
 def me(fleet):
+    fleet.host("hall", "attic", "cellar")
     return fleet.worker(process=ME)
 
 
@@ -34,8 +34,7 @@ def test_the_one_who_followed_furthest_is_preferred_and_it_is_told_why(conn, fle
 
 def test_hosts_that_are_draining_come_last(conn, fleet, me):
     draining, other = fleet.worker("attic", "attic:1"), fleet.worker("cellar", "cellar:1")
-    enlist(conn, Host("attic", 1, "attic:0", "1"))
-    conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp()")
+    conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp() WHERE name = 'attic'")
     event = fleet.event("a", owner=ME)
     fleet.assign(event, me, preferred=True)
     fleet.assign(event, draining, warm_batch=5)
@@ -56,6 +55,15 @@ def test_who_is_cold_silent_or_ending_takes_nothing(conn, fleet, me):
     handing_on.hand_on(conn, me, ME)
     assert fleet.preferred(event) == me
     assert handing_on.owed(conn, me, ME) == 0
+
+
+def test_a_sibling_on_a_host_that_has_left_takes_nothing(conn, fleet, me):
+    sibling, event = fleet.worker(process="hall:2"), fleet.event("a", owner=ME)
+    fleet.assign(event, me, preferred=True)
+    fleet.assign(event, sibling, warm_batch=1)
+    conn.execute("DELETE FROM fleet_host WHERE name = 'hall'")
+    handing_on.hand_on(conn, me, ME)
+    assert fleet.preferred(event) == me
 
 
 def test_who_is_preferred_already_and_able_stays(conn, fleet, me):

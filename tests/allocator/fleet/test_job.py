@@ -126,6 +126,7 @@ def test_what_another_can_take_at_once_is_waited_for_before_it_ends(conn, fleet,
     """The lease is given back by whoever attends; here the test does."""
     worker, event = fleet.worker(), fleet.event("gala", owner=process_name())
     fleet.assign(event, worker, preferred=True)
+    fleet.host("attic")
     heir = fleet.worker("attic", "attic:1")
     fleet.assign(event, heir, warm_batch=1)
     attending = Attending(conn, [event])
@@ -145,6 +146,7 @@ def test_what_nobody_takes_is_waited_for_no_longer_than_a_moment(conn, fleet, be
     monkeypatch.setattr(job, "HAND_ON_SECONDS_MAX", 0.2)
     worker, event = fleet.worker(), fleet.event("gala", owner=process_name())
     fleet.assign(event, worker, preferred=True)
+    fleet.host("attic")
     heir = fleet.worker("attic", "attic:1")
     fleet.assign(event, heir, warm_batch=1)
     conn.execute("UPDATE fleet_worker SET seen_at = 'infinity' WHERE id = %s", (heir,))

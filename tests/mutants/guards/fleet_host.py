@@ -99,9 +99,16 @@ MUTANTS: list[Mutant] = [
     handing_on(
         Kind.TAKEOVER,
         "nothing is handed on to who cannot take it",
-        'stop_at IS NULL AND {WORKER_ALIVE} AND {WARM}"',
-        'stop_at IS NULL AND {WORKER_ALIVE}"',
+        "stop_at IS NULL AND {WORKER_ALIVE} AND {WARM}\n",
+        "stop_at IS NULL AND {WORKER_ALIVE}\n",
         f"{HANDING}::test_who_is_cold_silent_or_ending_takes_nothing",
+    ),
+    handing_on(
+        Kind.TAKEOVER,
+        "nothing is handed on within a host that has left",
+        "AND EXISTS (SELECT FROM fleet_host WHERE fleet_host.name = fleet_worker.host)",
+        "",
+        f"{HANDING}::test_a_sibling_on_a_host_that_has_left_takes_nothing",
     ),
     job(
         Kind.FENCE,
