@@ -25,9 +25,9 @@ from gateway.operators.access import (
 )
 from gateway.operators.said import Reason
 from gateway.operators.seats import Conn
-from store.events import get_event
+from store.events import SLUG, get_event
 from store.fleet import edit, log, read
-from store.fleet.words import WORKERS_MAX, Mode
+from store.fleet.words import HOST, WORKERS_MAX, Mode
 
 LOG_ROWS = 100
 """Of a page, unless asked for."""
@@ -85,8 +85,8 @@ async def show_fleet(request: Request) -> Response:
 @router.get("/fleet/log", dependencies=LOOKS)
 async def show_log(
     request: Request,
-    event: Annotated[str | None, Query(max_length=100, description="of this event")] = None,
-    host: Annotated[str | None, Query(max_length=100, description="of this host")] = None,
+    event: Annotated[str | None, Query(pattern=f"^{SLUG.pattern}$", description="of this event")] = None,
+    host: Annotated[str | None, Query(pattern=f"^{HOST.pattern}$", description="of this host")] = None,
     before: Annotated[int | None, Query(ge=1, le=(1 << 63) - 1, description="below this id")] = None,
     limit: Annotated[int, Query(ge=1, le=log.ROWS_MAX)] = LOG_ROWS,
 ) -> Response:
