@@ -19,7 +19,8 @@ from gateway.operators.access import (
     said_by,
     settings_of,
 )
-from gateway.operators.seats import Conn, Why
+from gateway.operators.said import Why
+from gateway.operators.seats import Conn
 from gateway.routing import Slug
 from store.console import story
 from store.console.find import FOUND_MAX, TEXT_LENGTH_MAX, Found

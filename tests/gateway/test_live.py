@@ -258,11 +258,19 @@ async def test_more_than_so_many_are_told_to_come_back(engine_urls, event, monke
 @scenario
 async def test_many_launches_are_told_less_often(engine_urls, event, monkeypatch):
     monkeypatch.setattr(feed_module, "LAUNCHES_BYTES_A_SECOND", 1)
-    async with gateway(engine_urls, operator_key=KEY) as served, watching(served) as anna:
+    async with (
+        gateway(engine_urls, operator_key=KEY) as served,
+        watching(served) as anna,
+        watching(served, EVENT) as ben,
+    ):
         await anna.receive("launches")
+        await ben.receive("event")
         with psycopg.connect(engine_urls.database_url, autocommit=True) as conn:
             set_state(conn, EVENT, EventState.PAUSED)
-        await anna.nothing_for(1.5)
+        changed = await ben.receive("event", but=("history", "point"))
+        while changed["state"]["value"] != "paused":
+            changed = await ben.receive("event", but=("history", "point"))
+        await anna.nothing_for(0.3)  # launches are told before events
 
 
 @scenario
