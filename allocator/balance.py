@@ -1,7 +1,7 @@
 """Looks every half minute whether the seats and places of the events owned here add up, and says so if not.
 
 In a thread and on a connection of its own: it makes no batch and no lease wait. It never repairs: what
-does not add up is an alert with the rows, for a person to look at.
+does not add up is an alert with the rows, for a person to look at, and a number (`store.fleet.balance`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from allocator.load import Connection
 from store import invariant
 from store.database import connect
 from store.errors import Unavailable
+from store.fleet import balance
 
 log = logging.getLogger("onsale.allocator")
 
@@ -60,3 +61,5 @@ class BalanceWatch(threading.Thread):
             told = "; ".join(f"{row.what} number {row.number} {row.story}" for row in rows[:TOLD_MAX])
             more = f"; and {len(rows) - TOLD_MAX} more" if len(rows) > TOLD_MAX else ""
             log.error("%s: ALERT: seats and places do not add up: %s%s", slug, told, more)
+        balance.write(conn, event_id, len(rows))
+        conn.commit()

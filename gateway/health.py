@@ -40,7 +40,9 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """For Prometheus."""
     runtime: Runtime = request.app.state.runtime
-    return Response(runtime.metrics.text(), media_type=CONTENT_TYPE)
+    database, stream = await asyncio.gather(_database(runtime), _stream(runtime))
+    told = runtime.metrics.text({"database": database, "stream": stream})
+    return Response(told, media_type=CONTENT_TYPE)
 
 
 async def _database(runtime: Runtime) -> bool:

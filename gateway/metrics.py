@@ -6,10 +6,10 @@ metric. Only appends are observed, once a group.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
@@ -39,6 +39,7 @@ _COUNTERS = (
 _GAUGES = (
     ("onsale_gateway_undecided", "Requests accepted or queued here and not decided.", "intake.undecided"),
     ("onsale_gateway_waiting", "Requests not yet appended.", "intake.waiting"),
+    ("onsale_gateway_lag_seconds", "Age of the oldest undecided; 0 while paused.", "reask.lag_seconds"),
     ("onsale_gateway_event_sockets", "Sockets of the event.", "clients"),
     ("onsale_gateway_watchers", "Sockets that watch the seat map.", "watch.watchers"),
     ("onsale_gateway_following", "1 while decisions and changes are heard.", "following"),
@@ -125,7 +126,6 @@ class Metrics:
             registry=self._registry,
             buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0),
         )
-
         self._settled = Histogram(
             "onsale_gateway_settle_size",
             "Notices settled in one transaction.",
@@ -137,6 +137,12 @@ class Metrics:
             "Time of one settling until it is true.",
             registry=self._registry,
             buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0),
+        )
+        self._engine_up = Gauge(
+            "onsale_gateway_engine_up",
+            "1 where the engine answers this gateway.",
+            ["engine"],
+            registry=self._registry,
         )
 
     def read(self, runtime: Runtime) -> None:
@@ -151,5 +157,8 @@ class Metrics:
         self._settled.observe(size)
         self._settle_seconds.observe(seconds)
 
-    def text(self) -> bytes:
+    def text(self, engines: Mapping[str, bool]) -> bytes:
+        """The exposition format; `engines` says which of them answers this gateway now."""
+        for engine, answers in engines.items():
+            self._engine_up.labels(engine).set(answers)
         return generate_latest(self._registry)

@@ -152,6 +152,8 @@ class Settings:
     demo: bool = False
     stream_replicas: int = 0
     """Replicas that must have a request on disk before it is `accepted`."""
+    database_bytes_max: int = 0
+    """How large the database may grow, for alarms alone; 0: nobody said."""
     bounds: Bounds = Bounds()
     payments: PaymentSettings = PaymentSettings()
     room: RoomSettings = field(default_factory=RoomSettings)
@@ -198,6 +200,7 @@ class Settings:
             ticket_key=source.get("ONSALE_TICKET_KEY", ""),
             demo=source.get("ONSALE_DEMO", "") == "1",
             stream_replicas=whole(source, "ONSALE_STREAM_REPLICAS", 0, 0, 16),
+            database_bytes_max=whole(source, "ONSALE_DATABASE_BYTES_MAX", 0, 0, 2**60),
             bounds=Bounds(
                 sockets_max=whole(source, "ONSALE_SOCKETS_MAX", 20_000, 1, 1_000_000),
                 lag_seconds_max=float(whole(source, "ONSALE_LAG_MAX_SECONDS", 30, 1, 3_600)),

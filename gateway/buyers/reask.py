@@ -143,16 +143,22 @@ class Reask:
                 for waiter in pending.waiters:
                     waiter.delayed(pending.request_id)
 
+    @property
+    def lag_seconds(self) -> float:
+        """For how long the oldest undecided request waits here; 0 while the event is paused."""
+        undecided = self._intake.undecided
+        if self.paused_since is not None or not undecided:
+            return 0.0
+        oldest = next(iter(undecided.values()))
+        return time.monotonic() - max(oldest.since, self.resumed_at)
+
     def _lag(self) -> Busy | None:
         undecided = self._intake.undecided
         if self.database_away and len(undecided) > self._bounds.undecided_without_database_max:
             return Busy(
                 "database_unavailable", "The database is away. Ask again shortly.", retry_after_seconds=5
             )
-        if self.paused_since is not None or not undecided:
-            return None
-        oldest = next(iter(undecided.values()))
-        if time.monotonic() - max(oldest.since, self.resumed_at) > self._bounds.lag_seconds_max:
+        if self.lag_seconds > self._bounds.lag_seconds_max:
             return Busy(
                 "lagging", "Decisions are far behind. Ask again with the same key.", retry_after_seconds=5
             )

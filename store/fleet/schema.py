@@ -133,3 +133,12 @@ event_load = Table(
     Column("latency_ms_p99", Float, nullable=True),
     comment="how busy an event is, by its owner, about once a second",
 )
+
+event_balance = Table(
+    "event_balance",
+    metadata,
+    Column("event_id", Integer, primary_key=True, autoincrement=False),
+    timestamp("looked_at", now=True),
+    Column("findings", Integer, nullable=False, comment="rows that do not add up; 0 is as it must be"),
+    comment="whether seats and places added up when the owner looked last",
+)

@@ -19,6 +19,7 @@ from store.database import connect
 from tests.allocator.house import SLUG, entry, open_event, owner_of, plan_of, seats
 
 WAIT_SECONDS_MAX = 30
+FOUND = "SELECT event_id, findings FROM event_balance"
 
 
 class Heard(logging.Handler):
@@ -81,6 +82,7 @@ def test_what_adds_up_is_no_news(database_url, redis_url, caplog):
         owner.ask(entry("ann", "r1", seats("A-1", "A-2")))
         owner.block("A-3", places=5)
         stop(watching(database_url, {owner.event_id: SLUG}))
+        assert owner.query(FOUND) == [(owner.event_id, 0)]
     assert "ALERT" not in caplog.text
     assert "not known" not in caplog.text
 
@@ -97,6 +99,8 @@ def test_what_does_not_add_up_is_an_alert_with_its_rows_and_stays(database_url, 
         stop(watch)
         assert owner.query("SELECT held FROM area") == [(3,)]
         assert owner.query("SELECT count(*) FROM hold_seat") == [(1,)]
+        [(_, found)] = owner.query(FOUND)
+        assert found >= 3
     said = next(line for line in alert.lines if "ALERT" in line)
     for part in (SLUG, "seat number 1 is held", f"hold number {2 << 16}", "area number 0 counts 3 held"):
         assert part in said

@@ -45,7 +45,7 @@ def test_places_are_counted_by_lane_and_state_also_where_there_are_none(told, co
     assert {one: count for one, count in places.items() if count} == {
         ("ordinary", "waiting"): 2, ("ordinary", "admitted"): 1, ("priority", "waiting"): 1,
     }  # fmt: skip
-    for name, value in (("joined", 4), ("drawn", 4), ("admitted", 0), ("factor", 1)):
+    for name, value in (("joined_total", 4), ("drawn", 4), ("admitted_total", 0), ("factor", 1)):
         assert found[f"onsale_room_{name}", "gig"] == value, name
     positions = [found["onsale_room_positions", "gig", lane] for lane in Lane]
     assert (positions, found["onsale_room_serving", "gig", "ordinary"]) == ([3, 1], 0)
@@ -59,7 +59,7 @@ def test_how_fast_it_goes_and_why_no_faster_is_told(told, conn):
         (event,),
     )
     found = told()
-    named = {"rate": 12.5, "factor": 0.25, "step_seconds": 0.25, "decisions": 7, "admitted": 40}
+    named = {"rate_per_minute": 12.5, "factor": 0.25, "step_seconds": 0.25, "decisions_total": 7}
     assert {name: found[f"onsale_room_{name}", "gig"] for name in named} == named
     assert found["onsale_room_serving", "gig", "ordinary"] == 41
     slowed = {one[2]: value for one, value in found.items() if one[0] == "onsale_room_slowed"}
@@ -104,4 +104,4 @@ def test_rooms_that_are_over_are_not_told_of_any_more(told, conn):
     make_room(conn, state=EventState.OPEN)
     make_room(conn, "other")
     events.set_state(conn, "gig", EventState.CLOSED)
-    assert {one[1] for one in told() if one[0] == "onsale_room_joined"} == {"other"}
+    assert {one[1] for one in told() if one[0] == "onsale_room_joined_total"} == {"other"}

@@ -8,6 +8,9 @@ STORE = "tests/store/test_beside.py"
 TOLD = "tests/gateway/test_operator_beside.py"
 read = In("store/beside.py")
 told = In("gateway/operators/beside.py")
+FLEET = "tests/gateway/test_operator_beside_fleet.py"
+fleet = In("store/fleet/numbers.py")
+watch = In("allocator/balance.py")
 
 MUTANTS: list[Mutant] = [
     read(
@@ -51,6 +54,34 @@ MUTANTS: list[Mutant] = [
         "            if self._found is None or age > max(KEPT_SECONDS, REST * self._took):\n",
         "            if self._found is None:\n",
         f"{TOLD}::test_however_many_ask_it_is_read_once_in_a_while_and_the_age_said",
+    ),
+    fleet(
+        Kind.CHECKER,
+        "an event whose owner shows no sign of life counts as nobody's",
+        "SELECT event.slug, event.state, lease.owner IS NOT NULL AND NOT {UNATTENDED}, event_cursor.epoch,",
+        "SELECT event.slug, event.state, lease.owner IS NOT NULL, event_cursor.epoch,",
+        f"{FLEET}::test_an_event_whose_owner_shows_no_sign_of_life_is_owned_by_nobody",
+    ),
+    fleet(
+        Kind.CHECKER,
+        "a host that is not heard of any more is not alive",
+        """_ALIVE: Final = f"seen_at > clock_timestamp() - interval '{SILENT_SECONDS} seconds'\"\n""",
+        """_ALIVE: Final = "seen_at IS NOT NULL\"\n""",
+        f"{FLEET}::test_hosts_and_workers_are_counted_by_how_they_are_and_hosts_named",
+    ),
+    fleet(
+        Kind.BOUND,
+        "hosts are told by name up to a bound",
+        "return FleetNumbers(hosts[:HOSTS_MAX],",
+        "return FleetNumbers(hosts,",
+        f"{FLEET}::test_labels_are_bounded_and_sums_are_not",
+    ),
+    watch(
+        Kind.CHECKER,
+        "rows that do not add up are a number that alarms see",
+        "        balance.write(conn, event_id, len(rows))\n",
+        "        balance.write(conn, event_id, 0)\n",
+        "tests/allocator/test_balance.py::test_what_does_not_add_up_is_an_alert_with_its_rows_and_stays",
     ),
     told(
         Kind.TOKEN,
