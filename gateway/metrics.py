@@ -73,6 +73,8 @@ class _Reader(Collector):
                 yield metric
         hub = self._runtime.hub
         yield GaugeMetricFamily("onsale_gateway_sockets", "Open sockets.", value=len(hub.clients))
+        bound = self._runtime.settings.bounds.sockets_max
+        yield GaugeMetricFamily("onsale_gateway_sockets_max", "Sockets there may be.", value=bound)
         yield CounterMetricFamily(
             "onsale_gateway_slow_closed", "Closed for reading slowly.", value=hub.slow_closed
         )
