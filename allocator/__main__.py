@@ -11,6 +11,7 @@ from types import FrameType
 
 from allocator.attend import Assigned, Attendance, settle_process
 from allocator.lease import Connection
+from store import logs
 from store.fleet import on_sale
 from store.settings import EngineUrls
 
@@ -25,7 +26,7 @@ ON_SALE = f"SELECT id, slug FROM event WHERE {on_sale.ON_SALE} ORDER BY id LIMIT
 
 
 def main() -> None:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logs.begin("allocator")
     settle_process()
     stop = threading.Event()
 

@@ -20,6 +20,7 @@ import redis
 
 from allocator.admission import STEP_MAX, Called, Decision, Seen, decide, spent
 from allocator.pressure import failed_share, lag_seconds
+from store import logs
 from store.database import connect
 from store.errors import Conflicted, ShortWrite, Unavailable
 from store.lookups import PLAN_BY_KEY
@@ -85,6 +86,7 @@ class Keeper(threading.Thread):
                 log.debug("%s: %s", self._slug, error)
 
     def run(self) -> None:
+        logs.about(self._slug)
         while not self._stop_asked.is_set():
             try:
                 with connect(self._database_url, f"onsale keeper {self._slug}") as conn:

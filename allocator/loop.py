@@ -292,7 +292,9 @@ class BatchLoop:
         try:
             return self._attempt(asks, arrival)
         except ShortWrite:
-            log.error("%s: ALERT: %s cannot be decided and is answered invalid", self._event, asks)
+            [ask] = asks
+            said = "%s: ALERT: the request of arrival %s cannot be decided and is answered invalid"
+            log.error(said, self._event, ask.arrival, extra={"event": self._event, "request": ask.request_id})
             return self._attempt([ask._replace(wish=Wish("undecidable")) for ask in asks], arrival)
 
     def _attempt(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:

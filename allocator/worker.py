@@ -31,6 +31,7 @@ from allocator.loop import BatchLoop
 from allocator.memory import Memory
 from allocator.ports import Cursor
 from allocator.truth import PostgresTruth
+from store import logs
 from store.database import connect
 from store.errors import Fenced, OutcomeUnknown, StreamMissing, StreamUnavailable, Unavailable
 from store.stream.redis_stream import RedisArrivals
@@ -121,6 +122,7 @@ class EventWorker(threading.Thread):
         self._direction.direct(preferred, successor_warm)
 
     def run(self) -> None:
+        logs.about(self.slug)
         while not self._stop_asked.is_set():
             try:
                 with connect(self._database_url, f"onsale allocator {self.slug}") as conn:

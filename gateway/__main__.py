@@ -7,15 +7,18 @@ import sys
 
 from gateway.app import serve
 from gateway.settings import SettingNotValid, Settings
+from store import logs
 from store.settings import MissingSetting
+
+log = logging.getLogger("onsale.gateway")
 
 
 def main() -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logs.begin("gateway")
     try:
         serve(Settings.from_env())
     except (MissingSetting, SettingNotValid) as error:
-        print(error, file=sys.stderr)
+        log.critical("%s", error)
         return 2
     return 0
 

@@ -33,7 +33,7 @@ from gateway.shown_event import called_off, public
 from gateway.waiters import WAITLISTED, Waiters
 from gateway.watch import Watch
 from notifier.hub import Client, broadcast
-from store import lookups, plan
+from store import logs, lookups, plan
 from store.errors import Conflicted, NotFound, Unavailable
 from store.lookups import EventRow, Pool, SeatMap
 from store.prices import PlanMove
@@ -109,6 +109,7 @@ class EventRuntime:
 
     async def start(self) -> None:
         """Begin to append, follow and ask again; returns once decisions can be heard, or soon after."""
+        logs.about(self.row.slug)
         running = (self.intake, self.reask, self._follower, self.holders, self.waiters)
         for work in (*(one.run() for one in running), self._keep_row()):
             self._begin(work)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 from notifier.relay import run_until_told
+from store import logs
 from store.settings import EngineUrls
 
 
 def main() -> None:
     """Relays for the Postgres of the environment."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logs.begin("relay")
     run_until_told(EngineUrls.from_env().database_url)
 
 

@@ -58,7 +58,7 @@ SELECT area_no, area.capacity, area.held, area.sold, area.blocked,
 
 OFFERS: Final = """
 -- What was offered to who waited is a hold of theirs, for the request that waited. Whatever became of it.
-SELECT wait_id, waiting.buyer, waiting.request_id, waiting.hold_id, hold.buyer, hold.request_id
+SELECT wait_id, waiting.request_id, waiting.hold_id, hold.buyer = waiting.buyer, hold.request_id
   FROM (SELECT * FROM waiting WHERE event_id = %(event)s AND state = 'offered') AS waiting
   LEFT JOIN hold USING (event_id, hold_id)
  WHERE (hold.buyer, hold.request_id) IS DISTINCT FROM (waiting.buyer, waiting.request_id)
@@ -140,11 +140,10 @@ def _areas(rows: list[tuple[Any, ...]]) -> Iterator[Mismatch]:
 
 
 def _offers(rows: list[tuple[Any, ...]]) -> Iterator[Mismatch]:
-    for wait_id, buyer, request_id, hold_id, holder, kept_for in rows:
-        is_whose = "there is no such hold" if holder is None else f"that is {holder}'s, for {kept_for}"
-        yield Mismatch(
-            "waiting", wait_id, f"of {buyer} ({request_id}) was offered hold {hold_id}; {is_whose}"
-        )
+    for wait_id, request_id, hold_id, same_buyer, kept_for in rows:
+        whose = "the same buyer's" if same_buyer else "another buyer's"
+        is_whose = "there is no such hold" if same_buyer is None else f"that is {whose}, for {kept_for}"
+        yield Mismatch("waiting", wait_id, f"of {request_id} was offered hold {hold_id}; {is_whose}")
 
 
 def _plan(conn: Conn, values: dict[str, int], capacity: Capacity) -> Iterator[Mismatch]:

@@ -24,10 +24,13 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, NullPool, create_engine
 from sqlalchemy.exc import OperationalError
 
+from store import logs
 from store.errors import Conflicted, OnsaleError, Unavailable
 from store.jitter import jitter
 
 log = logging.getLogger("onsale.store")
+
+log = logging.getLogger("onsale.migrate")
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 CONNECT_SECONDS_MAX = 10
@@ -139,16 +142,19 @@ def _refuse_newer(connection: Connection) -> None:
 
 def main() -> None:
     """`python -m store.migrate`: migrates DATABASE_URL, for deployments where nothing else does."""
+    logs.begin("migrate")
     database_url = os.environ.get("DATABASE_URL")
     if not database_url:
-        raise SystemExit(
-            "DATABASE_URL is not set: export postgresql://user:password@host:5432/name and try again."
+        log.critical(
+            "DATABASE_URL is not set: export it, as postgresql://USER:PASSWORD@HOST:5432/NAME, and try again."
         )
+        raise SystemExit(1)
     try:
         upgrade(database_url)
     except OnsaleError as error:
-        raise SystemExit(str(error)) from None
-    print(f"The database is at revision {current_revision(database_url)}.")
+        log.critical("%s", error)
+        raise SystemExit(1) from None
+    log.info("The database is at revision %s.", current_revision(database_url))
 
 
 if __name__ == "__main__":

@@ -143,7 +143,8 @@ class Posting:
         except OnsaleError as error:
             self._refuse(error)
         except Exception:
-            log.exception("ALERT: a POST could not be handled")
+            about = {"event": self._slug, "request": self._key}
+            log.exception("ALERT: a POST could not be handled", extra=about)
             self._end(500, [_PROBLEM], problem_body(500, "internal", "Something is wrong here; ask again."))
 
     def _ask(self, buyer: Buyer, event: EventRuntime) -> None:

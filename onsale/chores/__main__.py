@@ -15,6 +15,7 @@ from onsale.chores.outside import payment_settings
 from onsale.chores.planner import Planner
 from onsale.chores.settings import ChoreSettings
 from onsale.errors import OnsaleError
+from store import logs
 from store.errors import Unavailable
 
 log = logging.getLogger("onsale.chores")
@@ -24,7 +25,7 @@ AWAY_SECONDS: Final = 1.0
 
 
 def main() -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logs.begin("chores")
     stop = threading.Event()
 
     def ask_to_stop(_signal: int, _frame: FrameType | None) -> None:
@@ -36,7 +37,7 @@ def main() -> int:
         settings = ChoreSettings.from_env()
         payment_settings()
     except OnsaleError as error:
-        print(error, file=sys.stderr)
+        log.critical("%s", error)
         return 2
     planner, crew = Planner(settings), crew_for(chores())
     try:

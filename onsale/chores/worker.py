@@ -15,6 +15,7 @@ from rq.utils import now
 from onsale.chores import run
 from onsale.chores.catalogue import chores
 from onsale.chores.settings import ChoreSettings
+from store import logs
 from store.jobs.worker import TiedWorker, work
 
 
@@ -33,7 +34,7 @@ class ChoreWorker(TiedWorker):
 
 
 def main(names: list[str]) -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logs.begin("chores")
     settings = ChoreSettings.from_env()
     listened = [chore for chore in chores() if chore.name in names]
     for chore in listened:

@@ -10,6 +10,9 @@ import sys
 
 from onsale.simulated.service import serve
 from onsale.simulated.settings import SettingMissing, Settings
+from store import logs
+
+log = logging.getLogger("onsale.simulated")
 
 
 async def _until_stopped(settings: Settings) -> None:
@@ -21,11 +24,11 @@ async def _until_stopped(settings: Settings) -> None:
 
 
 def main() -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logs.begin("provider")
     try:
         settings = Settings.from_env()
     except SettingMissing as error:
-        print(error, file=sys.stderr)
+        log.critical("%s", error)
         return 2
     asyncio.run(_until_stopped(settings))
     return 0
