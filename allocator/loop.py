@@ -293,8 +293,8 @@ class BatchLoop:
             return self._attempt(asks, arrival)
         except ShortWrite:
             [ask] = asks
-            said = "%s: ALERT: the request of arrival %s cannot be decided and is answered invalid"
-            log.error(said, self._event, ask.arrival, extra={"event": self._event, "request": ask.request_id})
+            said, about = "%s: ALERT: %s of %s cannot be decided and is answered invalid", ask.request_id
+            log.error(said, self._event, about, ask.arrival, extra={"event": self._event, "request": about})
             return self._attempt([ask._replace(wish=Wish("undecidable")) for ask in asks], arrival)
 
     def _attempt(self, asks: Sequence[Ask], arrival: Arrival) -> list[Row]:

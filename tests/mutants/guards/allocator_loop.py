@@ -87,8 +87,8 @@ LOOPS = [
     loop(
         Kind.HALVING,
         "an answer of invalid for what cannot be decided is an alert",
-        "log.error(said, self._event, ask.arrival",
-        "log.debug(said, self._event, ask.arrival",
+        "log.error(said, self._event, about",
+        "log.debug(said, self._event, about",
         f"{FAULTS}::test_law_1_fires_as_an_alert_and_only_the_request_it_is_about_is_invalid",
     ),
     loop(
