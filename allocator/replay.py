@@ -135,7 +135,8 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Unproven | Bat
     wants: dict[tuple[str, str], str] = {}
     erased = erase.digests(conn, event_id)
     before = GENESIS
-    expected = 1
+    restored = _restored(conn, event_id)
+    expected = restored.get(0, 1)
     until = _batches_committed(conn, event_id)  # first: a sale goes on while its ledger is read
     for batch in read_batches(conn, event_id, 0):
         found = list(_changed(batch, before, expected, erased.get(batch.batch_no, {})))
@@ -154,7 +155,7 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Unproven | Bat
         else:
             known = ", ".join(map(str, VERSIONS))
             yield Unproven(batch, f"was decided by version {number} of the decision; this code has {known}")
-        before, expected = batch.hash, batch.batch_no + 1
+        before, expected = batch.hash, restored.get(batch.batch_no, batch.batch_no + 1)
     if until >= expected:
         yield Finding(expected, None, f"batches {expected} to {until} are missing")
     now, by_ledger = load_layout(conn, event_id), memory.layout
@@ -240,6 +241,17 @@ def _differences(batch: Batch, again: Sequence[Row]) -> Iterator[Finding]:
         if row != other:
             story = f"says {row.outcome} {row.result}; deciding again gives {other.outcome} {other.result}"
             yield Finding(batch.batch_no, position, story)
+
+
+def _restored(conn: Connection, event_id: int) -> dict[int, int]:
+    """Where the ledger was restored from a backup: the last batch that this had → the one it goes on with."""
+    rows = conn.execute(
+        "SELECT (what -> 'restored' ->> 'batch_no')::bigint, (what -> 'restored' ->> 'goes_on_at')::bigint"
+        "  FROM audit WHERE event_id = %s AND who = 'restore' AND what -> 'restored' IS NOT NULL",
+        (event_id,),
+    ).fetchall()
+    conn.commit()
+    return dict(rows)
 
 
 def _batches_committed(conn: Connection, event_id: int) -> int:

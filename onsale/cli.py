@@ -158,6 +158,8 @@ _mount(
     "onsale.commands.verify",
     "verify",
 )
+_mount("backup", "Everything in Postgres in one checked file.", "onsale.commands.backup", "backup")
+_mount("restore", "Bring a backup back into an empty database.", "onsale.commands.backup", "restore")
 _mount("bench", "Measure, side by side with other designs.", "onsale.commands.bench", "app")
 _mount(
     "simulate",

@@ -94,6 +94,11 @@ def current_revision(database_url: str) -> str | None:
         return MigrationContext.configure(connection).get_current_revision()
 
 
+def known_revisions() -> set[str]:
+    """All that `upgrade` can go on from, and the newest."""
+    return {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+
+
 def newest_revision() -> str:
     """The revision `upgrade` goes to."""
     head = ScriptDirectory(str(MIGRATIONS)).get_current_head()
@@ -131,8 +136,7 @@ def _config(connection: Connection) -> Config:
 
 def _refuse_newer(connection: Connection) -> None:
     current = MigrationContext.configure(connection).get_current_revision()
-    known = {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
-    if current is not None and current not in known:
+    if current is not None and current not in known_revisions():
         raise Conflicted(
             "schema_newer",
             f"The database is at revision {current}, which this onsale does not know. "

@@ -6,8 +6,55 @@ from tests.mutants.mutant import In, Kind, Mutant
 
 LOGS = "tests/store/test_logs.py"
 logs = In("store/logs.py")
+BACKUP = "tests/onsale/backup/test_backup.py"
+ON = "tests/onsale/backup/test_going_on.py"
+made = In("onsale/backup/make.py")
+restored = In("onsale/backup/restore.py")
 
 MUTANTS: list[Mutant] = [
+    made(
+        Kind.CHECKER,
+        "a backup that lacks rows is none",
+        "        if found.get(table, 0) != count:\n",
+        "        if False:\n",
+        f"{BACKUP}::test_a_file_that_lacks_rows_never_gets_its_name",
+    ),
+    restored(
+        Kind.CHECKER,
+        "a backup that was changed is refused",
+        "    check_sum(path, manifest)\n",
+        "",
+        f"{BACKUP}::test_a_file_that_is_not_what_was_written_is_refused",
+    ),
+    restored(
+        Kind.CONDITION,
+        "a restore overwrites nothing",
+        "        if name not in MAY_HAVE_ROWS and found == (True,):\n",
+        "        if False:\n",
+        f"{BACKUP}::test_nothing_is_overwritten",
+    ),
+    restored(
+        Kind.CONDITION,
+        "a restore waits until nobody else is in the database",
+        "    if others := [name for (name,) in conn.execute(OTHERS).fetchall()]:\n",
+        "    if others := []:\n",
+        f"{BACKUP}::test_while_others_are_in_the_database_it_is_left_alone",
+    ),
+    restored(
+        Kind.FENCE,
+        "an owner from before a restore is fenced",
+        "UPDATE event_cursor SET epoch = epoch + {epochs}, owner = gen_random_uuid();\n",
+        "",
+        f"{ON}::test_who_owned_the_event_before_is_fenced",
+        f"{BACKUP}::test_numbers_go_on_beyond_all_that_were_told",
+    ),
+    restored(
+        Kind.LEDGER,
+        "no hold after a restore has the number of one that was told before",
+        "BATCHES: Final = 100_000_000\n",
+        "BATCHES: Final = 1\n",
+        f"{BACKUP}::test_numbers_go_on_beyond_all_that_were_told",
+    ),
     logs(
         Kind.TOKEN,
         "a row that Postgres quotes in an error stays out of logs",
