@@ -1,4 +1,4 @@
-# One image for gateway, allocator and migrations; compose.yaml says which one a container is.
+# One image for gateways, workers, chores and migrations; compose.yaml says which one a container is.
 FROM python:3.13-slim AS packages
 COPY requirements.lock /
 RUN python -m venv /venv \

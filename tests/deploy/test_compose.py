@@ -42,10 +42,16 @@ def _settings_read() -> set[str]:
         "onsale/simulated/settings.py",
         "store/subscribers/addresses.py",
         "onsale/engines/data_dir.py",
+        "allocator/fleet/settings.py",
+        "store/logs.py",
     ]
     found = [re.findall(r'"((?:ONSALE_|DATABASE_|REDIS_)[A-Z_]+)"', (ROOT / source).read_text())
              for source in sources]  # fmt: skip
     return {name for names in found for name in names}
+
+
+OTHERS = sorted(set(SERVICES) - set(OURS))
+PROFILES = {"simulated": ["simulated"], "prometheus": ["metrics"], "grafana": ["metrics"]}
 
 
 def _module_of(command: list[str]) -> str:
@@ -104,6 +110,35 @@ def test_our_containers_have_no_more_rights_than_they_need(service):
     assert re.search(r"^USER 10001", DOCKERFILE, re.MULTILINE)
 
 
+@pytest.mark.parametrize("service", sorted(set(OTHERS) - {"postgres", "valkey"}))
+def test_containers_of_others_have_no_more_rights_than_they_need(service):
+    told = SERVICES[service]
+    assert told["read_only"] is True
+    assert told["cap_drop"] == ["ALL"]
+    assert not told["user"].startswith("0:")
+
+
+def test_every_service_that_stays_says_whether_it_is_well():
+    """But for chores, which nothing that sells waits for: how each stands is in Postgres."""
+    without = {name for name, told in SERVICES.items() if "healthcheck" not in told}
+    assert without == {"migrate", "chores"}
+
+
+def test_files_that_others_are_given_exist_and_all_are_given():
+    for told in COMPOSE["configs"].values():
+        assert (ROOT / told["file"]).is_file()
+    given = {one["source"] for service in SERVICES.values() for one in service.get("configs", ())}
+    assert given == set(COMPOSE["configs"])
+
+
+def test_the_world_reaches_the_proxy_alone_and_gateways_believe_nobody_else():
+    published = {name for name, told in SERVICES.items() if told.get("ports") and not told.get("profiles")}
+    assert published == {"proxy"}
+    subnet = COMPOSE["networks"]["door"]["ipam"]["config"][0]["subnet"]
+    assert SERVICES["gateway"]["environment"]["ONSALE_TRUSTED_PROXIES"].endswith(f":-{subnet}}}")
+    assert {name for name, told in SERVICES.items() if "door" in told["networks"]} == {"proxy", "gateway"}
+
+
 def test_every_service_secret_volume_and_network_named_is_defined():
     for service in SERVICES.values():
         assert set(service.get("depends_on", {})) <= set(SERVICES)
@@ -139,7 +174,7 @@ def test_what_is_a_secret_comes_from_a_file_and_is_made():
 
 def test_a_provider_that_takes_no_money_starts_only_where_it_is_asked_for():
     assert SERVICES["simulated"]["profiles"] == ["simulated"]
-    assert [name for name, service in SERVICES.items() if service.get("profiles")] == ["simulated"]
+    assert {name: told["profiles"] for name, told in SERVICES.items() if told.get("profiles")} == PROFILES
     assert SERVICES["simulated"]["ports"] == ["${ONSALE_SIMULATED_PUBLISH:-127.0.0.1:8100}:8100"]
     asked_for_by = [
         name for name, service in SERVICES.items() if "simulated" in service.get("depends_on", {})
@@ -200,7 +235,7 @@ def test_secrets_are_made_once_and_what_others_give_is_left_to_be_filled(tmp_pat
         (tmp_path / "secrets/stripe_key").write_text("rk_test_1")
     assert set(made[0]) == set(COMPOSE["secrets"])
     empty = {name for name, secret in made[0].items() if not secret}
-    assert empty == {"stripe_key", "stripe_webhook_secret", "human_check_secret"}
+    assert empty == {"stripe_key", "stripe_webhook_secret", "human_check_secret", "tls_certificate"}
     assert made[1] == {**made[0], "stripe_key": "rk_test_1"}
     Webhook(made[0]["simulated_secret"])
 

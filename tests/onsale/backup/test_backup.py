@@ -54,7 +54,7 @@ def test_everything_comes_back_as_it_was(owner, backup, new_database):
 
 def test_an_older_schema_is_migrated_when_it_comes_back(owner, backup, new_database, monkeypatch):
     there = new_database(migrated=False)
-    migrated = []
+    migrated: list[str] = []
     monkeypatch.setattr(migrate, "upgrade", migrated.append)
     restore(there, backup, silent)
     assert migrated == [there]
@@ -155,10 +155,10 @@ def test_numbers_go_on_beyond_all_that_were_told(owner, backup, new_database):
         assert row == (then.batch_no + BATCHES, then.epoch + restoring.EPOCHS)
         assert BATCHES > 100 * 86_400, "a day of a busy event"
         conn.execute("INSERT INTO tour (slug, name, seats_per_buyer_max) VALUES ('t', 't', 1)")
-        assert conn.execute("SELECT id FROM tour").fetchone()[0] > restoring.NUMBERS
-        said = conn.execute("SELECT who, what FROM audit").fetchone()
-        assert said[0] == "restore"
-        assert said[1]["restored"]["batch_no"] == then.batch_no
+        [(tour,)] = conn.execute("SELECT id FROM tour").fetchall()
+        assert tour > restoring.NUMBERS
+        [(who, what)] = conn.execute("SELECT who, what FROM audit").fetchall()
+        assert (who, what["restored"]["batch_no"]) == ("restore", then.batch_no)
 
 
 def test_a_gap_that_no_restore_made_is_still_found(owner, backup, new_database):
