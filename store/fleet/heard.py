@@ -1,4 +1,4 @@
-"""`python -m store.fleet.heard`: exit code 0 while this host of the fleet is heard of, for its health check."""
+"""`python -m store.fleet.heard`: exit code 0 while this host is heard of, for its health check."""
 
 from __future__ import annotations
 
