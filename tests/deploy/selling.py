@@ -97,7 +97,13 @@ class Buyer:
     def ask(self, request_id: str = "r1", **want: Any) -> Reply:
         """For the best seat, unless it says what; the decision."""
         want = want or {"best": {"quantity": 1}}
-        reply = self.call("POST", "/requests", want, Idempotency_Key=request_id, Prefer="wait=10")
+
+        def asked() -> Reply | None:
+            reply = self.call("POST", "/requests", want, Idempotency_Key=request_id, Prefer="wait=10")
+            opens = isinstance(reply.body, dict) and reply.body.get("code") == "event_not_open"
+            return None if opens else reply
+
+        reply: Reply = until(asked, "their gateway knows that the sale has begun")
         give_up_at = time.monotonic() + WITHIN_SECONDS
         while reply.status == 202 and time.monotonic() < give_up_at:
             reply = self.call("GET", f"/requests/{request_id}?wait_ms=5000")
