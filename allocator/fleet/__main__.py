@@ -11,12 +11,15 @@ from types import FrameType
 from allocator.fleet.host import Agent
 from allocator.fleet.planner import Planner
 from allocator.fleet.settings import HostSettings
+from store import logs
 from store.errors import OnsaleError
+
+log = logging.getLogger("onsale.fleet")
 
 
 def main() -> int:
     """The exit code: 2 where a setting, or the host's name, is refused."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logs.begin("worker")
     stop = threading.Event()
 
     def ask_to_stop(_signal: int, _frame: FrameType | None) -> None:
@@ -29,7 +32,7 @@ def main() -> int:
         with Planner(settings.engines.database_url) as planner:
             Agent(settings, planner).run(stop)
     except OnsaleError as error:
-        print(error, file=sys.stderr)
+        log.critical("%s", error)
         return 2
     return 0
 

@@ -6,16 +6,16 @@ What a worker needs is imported before it is forked, so that one that is wanted 
 from __future__ import annotations
 
 import gc
-import logging
 import sys
 
 import allocator.fleet.job  # noqa: F401 - what RQ calls
 from allocator.fleet.settings import HostSettings
+from store import logs
 from store.jobs.worker import TiedWorker, work
 
 
 def main() -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logs.begin("worker")
     settings = HostSettings.from_env()
     gc.collect()
     gc.freeze()  # pages that all workers share stay shared

@@ -5,7 +5,6 @@ Each run is a process of its own (`store.jobs.worker`); one that was killed is w
 
 from __future__ import annotations
 
-import logging
 import resource
 import sys
 

@@ -14,6 +14,7 @@ import psycopg
 
 from onsale.errors import OnsaleError as FrontDoorError
 from onsale.rehearsals.chore import NICE
+from store import logs
 from store.errors import OnsaleError
 from store.rehearsals import rows
 
@@ -21,7 +22,7 @@ log = logging.getLogger("onsale.chores")
 
 
 def main(rehearsal_id: int) -> int:
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logs.begin("rehearsal")
     signal.signal(signal.SIGTERM, _stop)
     os.nice(NICE)
     database_url, event, buyers, sized_for = (sys.stdin.readline().strip() for _ in range(4))
