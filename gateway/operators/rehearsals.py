@@ -19,8 +19,9 @@ from gateway.operators.access import (
     read_body,
     require_operator,
     require_viewer,
+    said_by,
 )
-from store import audit
+from gateway.operators.said import Note
 from store.rehearsals import rows
 from store.rehearsals.words import BUYERS_MAX, SIZED_FOR_MAX, Rehearsal
 
@@ -28,12 +29,10 @@ Conn = psycopg.Connection[Any]
 
 _Buyers = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": BUYERS_MAX})]
 _SizedFor = Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": SIZED_FOR_MAX})]
-_Who = Annotated[str, Meta(extra_json_schema={"maxLength": audit.WHO_LENGTH_MAX})]
-_Why = Annotated[str, Meta(extra_json_schema={"maxLength": audit.WHY_LENGTH_MAX})]
 Id = Annotated[int, Path(ge=1, lt=2**63)]
 
 
-class NewRehearsal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NewRehearsal(Note, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """So many buyers storm the copy; `sized_for`: for so many the sizing is, as many unless said.
 
     `beside_a_sale`: also while an event of this onsale is open, where rehearsals have a machine of their own.
@@ -42,8 +41,6 @@ class NewRehearsal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     buyers: _Buyers
     sized_for: _SizedFor | None = None
     beside_a_sale: bool = False
-    who: _Who = ""
-    why: _Why = ""
 
 
 class Rehearsals(Struct, frozen=True):
@@ -63,7 +60,7 @@ async def ask(request: Request, event: str) -> Response:
     """Have one run: 202, and `Location` says where it is told of. 409 `sale_running` while an event is open,
     `rehearsal_running`."""
     wish = await read_body(request, NewRehearsal)
-    said = audit.said(wish.who or "operator", wish.why or "a rehearsal")
+    said = said_by(request, wish.who, wish.why, does="a rehearsal")
 
     def work(conn: Conn) -> Rehearsal:
         return rows.ask(

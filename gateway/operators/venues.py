@@ -25,6 +25,7 @@ from gateway.operators.access import (
     read_body,
     require_operator,
     require_viewer,
+    said_by,
     threads_of,
 )
 from gateway.operators.uploads import uploads_of
@@ -198,10 +199,11 @@ async def show(request: Request, slug: str) -> Response:
 
 async def _keep(request: Request, slug: str | None, plan: Plan, drawn: list[str]) -> Response:
     chosen = slug_of(plan.name, "slug") if slug is None else slug
+    said = said_by(request, does="keep a plan as a venue")
 
     def work(conn: Conn) -> Response:
         with conn.transaction():
-            save_venue(conn, chosen, plan)
+            save_venue(conn, chosen, plan, said)
         location = {"Location": f"/v1/operator/venues/{chosen}"}
         return answer(KeptVenue(chosen, holds(plan, drawn)), 201, location)
 

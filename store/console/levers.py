@@ -51,7 +51,7 @@ class FleetLever(Struct, frozen=True):
     mode: Mode = Mode.AUTO
     workers: int = WORKERS_DEFAULT
     hot: bool = False
-    edition: int = 1
+    edition: int = 0
 
 
 class Levers(Struct, frozen=True):

@@ -6,12 +6,14 @@
 /** @type {import("./router.js").Route[]} */
 export const ROUTES = [
   { path: "/console", title: "Launches", nav: "Launches", needs: "viewer", view: () => import("./launches/page.js").then((file) => file.LaunchesPage) },
+  { path: "/console/new", title: "New launch", nav: "New launch", needs: "operator", view: () => import("./create/page.js").then((file) => file.CreatePage) },
   { path: "/console/fleet", title: "Fleet", nav: "Fleet", needs: "viewer", view: () => import("./fleet/page.js").then((file) => file.FleetPage) },
   { path: "/console/audit", title: "Audit", nav: "Audit", needs: "viewer", view: () => import("./records/audit.js").then((file) => file.AuditPage) },
   { path: "/console/keys", title: "Keys", nav: "Keys", needs: "owner", view: () => import("./keys/page.js").then((file) => file.KeysPage) },
   { path: "/console/e/:event", title: "Launch", needs: "viewer", view: () => import("./launch/page.js").then((file) => file.LaunchPage) },
   { path: "/console/e/:event/buyers", title: "Find a buyer", needs: "viewer", view: () => import("./buyers/find.js").then((file) => file.FindPage) },
   { path: "/console/e/:event/buyers/:buyer", title: "A buyer", needs: "viewer", view: () => import("./buyers/story.js").then((file) => file.StoryPage) },
+  { path: "/console/e/:event/rehearse", title: "Rehearse", needs: "operator", view: () => import("./rehearse/page.js").then((file) => file.RehearsePage) },
   { path: "/console/e/:event/figures", title: "Figures", needs: "viewer", view: () => import("./records/figures.js").then((file) => file.FiguresPage) },
   { path: "/console/e/:event/export", title: "Export", needs: "viewer", view: () => import("./records/export.js").then((file) => file.ExportPage) },
 ];

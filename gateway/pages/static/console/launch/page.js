@@ -76,7 +76,7 @@ export class LaunchPage extends Component {
     const shared = { event, now, launch, levers: this.levers, may, api, ask, tell, session };
     return html`<main class="page launch" id="content">
       <${Head} now=${now} name=${launch.name ?? event} levers=${this.levers} may=${may} say=${() => this.#say()} />
-      <${Links} event=${event} />
+      <${Links} event=${event} may=${may} />
       <${Hands} needs=${launch.needs} />
       <${Numbers} launch=${launch} point=${this.series.now()} room=${now.room} />
       <${Charts} series=${this.series} currency=${launch.currency} drawn=${drawn} />
@@ -94,10 +94,11 @@ export class LaunchPage extends Component {
 /** Of what has editions the higher one: a frame may have been on its way while somebody changed it. */
 const newer = (before, told) => (before && told && told.edition < before.edition ? before : told);
 
-function Links({ event }) {
+function Links({ event, may }) {
   const below = `/console/e/${encodeURIComponent(event)}`;
   return html`<nav class="launch-links" aria-label="More of this launch"><ul>
     <li><a href=${`${below}/buyers`}>Find a buyer</a></li>
+    ${may && html`<li><a href=${`${below}/rehearse`}>Rehearse</a></li>`}
     <li><a href=${`/console/audit?event=${encodeURIComponent(event)}`}>Audit: who did what</a></li>
     <li><a href=${`${below}/export`}>Export</a></li>
     <li><a href=${`${below}/figures`}>Figures</a></li>

@@ -58,7 +58,7 @@ export class RehearsePage extends Component {
     const { room } = this.state;
     this.setState({ said: "", wrong: "" });
     try {
-      const changed = await this.props.api.patch(`${this.path}/room`, { pace, who: "operator", why: "the pace of a rehearsal", edition: room.edition });
+      const changed = await this.props.api.patch(`${this.path}/room`, { pace, why: "the pace of a rehearsal", edition: room.edition });
       this.setState({ room: changed, said: `The waiting room admits ${pace.toLocaleString("en")} a minute now.` });
     } catch (problem) {
       this.setState({ wrong: problem.detail });
