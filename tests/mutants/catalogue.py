@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.guards import (
+    allocator_cold,
     allocator_decide,
     allocator_handover,
     allocator_lease,
@@ -114,6 +115,7 @@ def all_mutants() -> list[Mutant]:
         *allocator_truth.MUTANTS,
         *allocator_sql.MUTANTS,
         *allocator_waiting.MUTANTS,
+        *allocator_cold.MUTANTS,
         *allocator_handover.MUTANTS,
         *allocator_lease.MUTANTS,
         *fleet_plan.MUTANTS,

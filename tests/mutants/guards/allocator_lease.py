@@ -13,8 +13,8 @@ MUTANTS: list[Mutant] = [
     lease(
         Kind.TAKEOVER,
         "taking over ends the old owner's backend",
-        "        conn.execute(END_BACKEND, (event_id, seen.owner))\n",
-        "",
+        "            conn.execute(END_BACKEND, (event_id, seen.owner))\n",
+        "            pass\n",
         f"{LEASE}::test_an_owner_paused_before_its_commit_is_ended_and_its_batch_is_not_true",
         f"{LEASE}::test_an_owner_stopped_inside_copy_is_ended_and_its_batch_is_not_true",
     ),
@@ -100,8 +100,8 @@ MUTANTS: list[Mutant] = [
     lease(
         Kind.TAKEOVER,
         "giving back gives back only what is still owned",
-        'lease.event_id = %s AND lease.owner = %s\n"""\n\nCLOCK',
-        'lease.event_id = %s AND (lease.owner = %s OR true)\n"""\n\nCLOCK',
+        'lease.event_id = %s AND lease.owner = %s\n"""\n\nGIVE_ALL_BACK',
+        'lease.event_id = %s AND (lease.owner = %s OR true)\n"""\n\nGIVE_ALL_BACK',
         f"{LEASE}::test_giving_back_what_is_owned_no_more_gives_nothing_back",
     ),
     In("allocator/worker.py")(

@@ -264,7 +264,7 @@ ALLOCATOR: list[Mutant] = [
     replay(
         Kind.REPLAY,
         "a replay reads requests by the plan of their batch",
-        "            wishes = wishes.by(memory.layout)\n",
+        "            wishes[number] = wishes[number].by(memory.layout)\n",
         "",
         WITH_IT,
     ),

@@ -26,7 +26,7 @@ announce = In("allocator/announce.py")
 gate = In("gateway/gate.py")
 runtime = In("gateway/events.py")
 balance = In("allocator/balance.py")
-process = In("allocator/__main__.py")
+process = In("allocator/attend.py")
 replay = In("allocator/replay.py")
 walk = In("bench/checks/walk.py")
 tables = In("bench/checks/tables.py")
@@ -384,8 +384,8 @@ ALLOCATOR: list[Mutant] = [
     process(
         Kind.CHECKER,
         "the allocator's process looks whether its events add up",
-        "    balance.start()\n",
-        "    balance.daemon = True\n",
+        "        balance.start()\n",
+        "        balance.daemon = True\n",
         "tests/allocator/test_balance.py::test_the_allocators_process_watches_the_events_it_owns",
     ),
 ]

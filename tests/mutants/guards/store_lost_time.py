@@ -197,8 +197,8 @@ OUTS = [
     lease(
         Kind.TAKEOVER,
         "the time of an outage is given back in the transaction of the takeover",
-        " if outage else 0\n    if conn.execute(TAKE",
-        " if outage else 0\n    conn.commit()\n    if conn.execute(TAKE",
+        " if outage else 0\n    statement, more",
+        " if outage else 0\n    conn.commit()\n    statement, more",
         f"{OUTAGES}::test_who_is_killed_before_the_takeover_is_true_has_given_nothing_and_the_next_gives_it_once",
     ),
     lease(

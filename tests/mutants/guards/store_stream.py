@@ -38,9 +38,8 @@ MUTANTS: list[Mutant] = [
     stream(
         Kind.STREAM,
         "a gateway's append whose reply is lost is unknown and not sent again",
-        "        except _LOST as error:\n            raise OutcomeUnknown from error\n\n"
-        "    async def _append",
-        "        except _LOST:\n            return _arrivals(await self._append(entries))\n\n"
+        "        except LOST as error:\n            raise OutcomeUnknown from error\n\n    async def _append",
+        "        except LOST:\n            return _arrivals(await self._append(entries))\n\n"
         "    async def _append",
         LOST_ONCE,
     ),
