@@ -171,7 +171,7 @@ def move(conn: Conn, slug: str, to: str, said: Said) -> Moved:
         conn.execute(PREFERRED, (event, worker.id))
         detail = {"to": to, "hot": moved.hot}
         _tell(conn, FleetWhat.MOVED, said, event=event, host=to, worker=worker.id, detail=detail)
-        audit.write(conn, event, said, {"change": "move", **detail})
+        audit.write(conn, event, said, {"change": "move to host", **detail})
         return Moved(slug, to, worker.id, moved.hot, _wanted(conn, event).edition)
 
 

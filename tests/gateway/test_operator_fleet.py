@@ -61,8 +61,8 @@ def test_an_event_is_scaled_with_who_and_why(operator):
     assert operator("GET", "/fleet").json["events"][0]["edition"] == 2
     log = operator("GET", "/fleet/log").json["log"]
     assert [(one["who"], one["why"], one["event"]) for one in log] == [
-        ("operator", "quiet", "gala"),
-        ("Olga", "the sale of the year", "gala"),
+        ("environment", "quiet", "gala"),
+        ("environment (Olga)", "the sale of the year", "gala"),
     ]
     assert len(operator("GET", "/events/gala/audit").json["audit"]) == 2
 
@@ -96,7 +96,7 @@ def test_each_refusal_has_its_code_and_changes_nothing(operator, conn):
         (400, "invalid_body", "PUT", GALA, SAID | {"workers": "many"}),
         (400, "invalid_body", "PUT", GALA, {"workers": 2}),
         (400, "why_required", "PUT", GALA, {"workers": 2, "why": " "}),
-        (400, "who_required", "PUT", GALA, {"workers": 2, "why": "x", "who": ""}),
+        (400, "who_required", "PUT", GALA, {"workers": 2, "why": "x", "who": "an\nna"}),
         (409, "fleet_changed", "PUT", GALA, SAID | {"workers": 4, "edition": 0}),
         (404, "unknown_event", "POST", "/events/nope/fleet/move", SAID | {"to": "a"}),
         (404, "host_not_found", "POST", f"{GALA}/move", SAID | {"to": "nope"}),

@@ -17,6 +17,9 @@ from tests.gateway.rig import EVENT, make_event, scenario
 BY_OTHER_ROLES = {
     ("POST", "/v1/operator/events/{event}/cancel"): Role.OWNER,
     ("POST", "/v1/operator/events/{event}/move"): Role.OWNER,
+    ("GET", "/v1/operator/events/{event}/buyers"): Role.OPERATOR,  # it names people
+    ("GET", "/v1/operator/events/{event}/buyers/{buyer:path}"): Role.OPERATOR,
+    ("POST", "/v1/operator/buyers/erase"): Role.OWNER,
     ("GET", "/v1/operator/keys"): Role.OWNER,
     ("POST", "/v1/operator/keys"): Role.OWNER,
     ("GET", "/v1/operator/keys/{key}"): Role.OWNER,
@@ -34,6 +37,7 @@ FOR_EVERYBODY = {("POST", "/v1/operator/session")}
 OF_ITS_EVENTS = {
     ("GET", "/v1/operator/audit"),
     ("GET", "/v1/operator/events"),
+    ("GET", "/v1/operator/launches"),
     ("GET", "/v1/operator/session"),
     ("DELETE", "/v1/operator/session"),
 }
@@ -52,7 +56,7 @@ def needed(method, path):
 
 def address(path, event="nothing"):
     """Of something that is not there, so that nothing is changed by who may change it."""
-    return re.sub(r"\{\w+\}", "999", path.replace("{event}", event))
+    return re.sub(r"\{\w+(?::\w+)?\}", "999", path.replace("{event}", event))
 
 
 @scenario

@@ -13,7 +13,7 @@ MUTANTS: list[Mutant] = [
     replay(
         Kind.REPLAY,
         "a changed row is named",
-        "        if row_digest(row) != digest:\n",
+        "        if row_digest(row) != erased.get(position, digest):\n",
         "        if False:\n",
         TAMPERED,
     ),

@@ -46,15 +46,15 @@ MUTANTS: list[Mutant] = [
     stream(
         Kind.STREAM,
         "a gateway's client never retries by itself",
-        "retry=AsyncRetry(NoBackoff(), 0),",
-        "retry=AsyncRetry(NoBackoff(), 3),",
+        '"retry": AsyncRetry(NoBackoff(), 0)',
+        '"retry": AsyncRetry(NoBackoff(), 3)',
         LOST_ONCE,
     ),
     stream(
         Kind.STREAM,
         "the allocator's client never retries by itself",
-        "retry=Retry(NoBackoff(), 0)",
-        "retry=Retry(NoBackoff(), 3)",
+        '"retry": Retry(NoBackoff(), 0)',
+        '"retry": Retry(NoBackoff(), 3)',
         f"{STREAM_TEST}::test_the_allocators_append_whose_reply_is_lost_is_unknown_and_is_in_the_stream_once",
     ),
     stream(

@@ -149,7 +149,7 @@ def test_a_cold_event_goes_to_who_shares_on_that_host(conn, gala):
     [told] = log.read(conn)
     assert (told.what, told.host, told.detail) == (FleetWhat.MOVED, "b", {"to": "b", "hot": False})
     [kept] = audit.read(conn, gala)
-    assert kept.what == {"change": "move", "to": "b", "hot": False}
+    assert kept.what == {"change": "move to host", "to": "b", "hot": False}
     again = edit.move(conn, "gala", "b", OLGA)
     assert (again, len(log.read(conn))) == (moved, 1), "it is there already"
 
