@@ -20,8 +20,6 @@ from uuid import UUID
 import psutil
 import psycopg
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 from rq import Queue
 from rq.serializers import JSONSerializer
 
@@ -35,6 +33,7 @@ from store.fleet import hosts, workers
 from store.fleet.hosts import Host, HostTaken
 from store.fleet.workers import Running
 from store.jobs.crew import Crew, Hand
+from store.stream.redis_stream import connect as connect_redis
 
 log = logging.getLogger("onsale.fleet")
 
@@ -197,12 +196,7 @@ class Enlister:
 
     def __init__(self, settings: HostSettings) -> None:
         self._queue_name = settings.queue
-        self._client = redis.Redis.from_url(
-            settings.rq_url,
-            socket_timeout=RQ_SECONDS_MAX,
-            socket_connect_timeout=RQ_SECONDS_MAX,
-            retry=Retry(NoBackoff(), 0),
-        )
+        self._client = connect_redis(settings.rq_url, seconds_max=RQ_SECONDS_MAX)
         self._again_at = 0.0
 
     def enqueue(self, wanted: list[UUID]) -> None:

@@ -30,8 +30,7 @@ BLOCK_MS_MAX = 2000
 SOCKET_TIMEOUT_SECONDS = 5.0
 SYNC_MS_MAX = 2000
 """Longest wait for replicas' disks; below the socket timeout too."""
-
-_TIMES = {"socket_timeout": SOCKET_TIMEOUT_SECONDS, "socket_connect_timeout": 2.0}
+CONNECT_SECONDS = 2.0
 
 APPEND = """
 -- Appends every entry or, where the stream is missing, none. One call is one group commit: the
@@ -73,9 +72,10 @@ _REFUSALS = ("OOM", "READONLY", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERD
 """What a server says that takes no writes just now: full, a replica, its disk broken. Nothing was done."""
 
 
-def connect(url: str) -> redis.Redis:
-    """A blocking client that never retries by itself. Raises `AddressNotValid`."""
-    options: Any = {**_TIMES, "retry": Retry(NoBackoff(), 0)}
+def connect(url: str, *, seconds_max: float = SOCKET_TIMEOUT_SECONDS) -> redis.Redis:
+    """A blocking client that never retries by itself and waits so long at most. Raises `AddressNotValid`."""
+    times = {"socket_timeout": seconds_max, "socket_connect_timeout": min(CONNECT_SECONDS, seconds_max)}
+    options: Any = {**times, "retry": Retry(NoBackoff(), 0)}
     address = read_address(url)
     return redis.Redis.from_url(url, **options) if address is None else follow(address, **options)
 
@@ -86,7 +86,8 @@ def connect_async(url: str, *, connections_max: int | None = None) -> redis.asyn
     `connections_max` counts those of all who use it at once: at the bound (redis-py's own is 100) it does not
     wait, it raises what a lost connection raises.
     """
-    options: Any = {**_TIMES, "retry": AsyncRetry(NoBackoff(), 0), "max_connections": connections_max}
+    times = {"socket_timeout": SOCKET_TIMEOUT_SECONDS, "socket_connect_timeout": CONNECT_SECONDS}
+    options: Any = {**times, "retry": AsyncRetry(NoBackoff(), 0), "max_connections": connections_max}
     address = read_address(url)
     return (
         redis.asyncio.Redis.from_url(url, **options) if address is None else follow_async(address, **options)

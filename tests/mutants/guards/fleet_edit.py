@@ -95,7 +95,7 @@ MUTANTS: list[Mutant] = [
     edit(
         Kind.LEDGER,
         "who moved an event is in its audit",
-        '        audit.write(conn, event, said, {"change": "move", **detail})\n',
+        '        audit.write(conn, event, said, {"change": "move to host", **detail})\n',
         "",
         f"{EDIT}::test_a_cold_event_goes_to_who_shares_on_that_host",
     ),

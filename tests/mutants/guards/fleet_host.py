@@ -154,13 +154,6 @@ MUTANTS: list[Mutant] = [
         f"{AGENT}::test_who_is_wanted_is_told_to_begin_once",
     ),
     host(
-        Kind.BOUND,
-        "an agent asks a Redis that does not answer once in a while",
-        "            retry=Retry(NoBackoff(), 0),\n",
-        "            retry=Retry(NoBackoff(), 2),\n",
-        f"{AGENT}::test_of_a_redis_that_never_answers_one_answer_is_waited_for",
-    ),
-    host(
         Kind.FENCE,
         "an agent that lives keeps its name",
         "                elif lives or stop.wait(TURN_SECONDS):\n                    raise\n",
