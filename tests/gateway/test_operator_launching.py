@@ -111,7 +111,7 @@ def test_all_of_it_is_made_in_one_call(launch, conn):
     room = launch(b"", "GET", "/events/gala/room").json["room"]
     assert (room["message"], room["seed_sha256"]) == ("Doors at seven.", told["seed_sha256"])
     audit = launch(b"", "GET", "/events/gala/audit").json["audit"]
-    assert {one["who"] for one in audit} == {"Olga"}
+    assert {one["who"] for one in audit} == {"environment (Olga)"}
     changes = {one["what"]["change"] for one in audit}
     assert {"launch", "join tour", "prices", "make room", "look", "message", "codes"} <= changes
 

@@ -54,9 +54,13 @@ def test_a_rehearsal_is_asked_for_followed_and_read(operator, conn):
     assert (seen["state"], seen["phase"], seen["done"]) == ("running", "everybody joins", 3)
     rows.end(conn, taken.id, result=b'{"sizing":{"pace":7}}')
     [listed] = operator("GET").json["rehearsals"]
-    assert (listed["state"], listed["result"]["sizing"]["pace"], listed["who"]) == ("done", 7, "Olga")
+    assert (listed["state"], listed["result"]["sizing"]["pace"], listed["who"]) == (
+        "done",
+        7,
+        "environment (Olga)",
+    )
     [row] = operator("GET", "/v1/operator/events/gala/audit").json["audit"]
-    assert (row["who"], row["what"]["change"]) == ("Olga", "rehearse")
+    assert (row["who"], row["what"]["change"]) == ("environment (Olga)", "rehearse")
 
 
 def test_one_at_a_time_on_the_whole_onsale(operator, conn):
