@@ -119,8 +119,9 @@ def _panel(stack: Stack, demo_event: str | None) -> Panel:
     rows.add_column(overflow="fold")
     base = stack.base_url
     rows.add_row("page", f"[bold]{base}/[/]" + (f"   demo: {base}/e/{demo_event}" if demo_event else ""))
-    rows.add_row("API", f"{base}/openapi.json, told in docs/protocol.md")
+    rows.add_row("console", f"{base}/console   for operators; log in with the operator key")
     rows.add_row("operator key", stack.operator_key)
+    rows.add_row("API", f"{base}/openapi.json, told in docs/protocol.md")
     if stack.provider_url:
         rows.add_row("payments", f"simulated, at {stack.provider_url}/control; docs/payments.md says more")
     names = [

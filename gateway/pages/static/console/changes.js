@@ -2,6 +2,7 @@
 
 import { counted } from "../core/money.js";
 
+const MODES = { auto: "shared or not by its load", hot: "always of its own", cold: "always shared" };
 const SAYS = {
   "make room": () => "made the waiting room",
   room: ({ terms }) => `set ${listed(terms)}`,
@@ -19,6 +20,9 @@ const SAYS = {
   prices: () => "set fees and tax",
   cancel: () => "canceled the event",
   "create event": () => "made the event",
+  launch: ({ begin }) => `made the event with everything it needs, ${begin === "draft" ? "as a draft" : `and brought it to ${begin}`}`,
+  rehearse: ({ buyers }) => `rehearsed it with ${counted(buyers, "buyer")}`,
+  "save venue": ({ name, seats }) => `kept the plan ${name}: ${counted(seats, "seat")}`,
   state: ({ from, to }) => `brought the sale from ${from} to ${to}`,
   policy: ({ terms }) => `set ${listed(terms)}`,
   login: () => "logged in",
@@ -27,6 +31,12 @@ const SAYS = {
   "rotate key": ({ name }) => `gave the key ${name} a new secret`,
   "revoke key": ({ name }) => `revoked the key ${name}`,
   move: ({ to }) => `moved the event to ${to}`,
+  scale: ({ workers, mode }) => `wanted ${counted(workers, "worker")}, ${MODES[mode] ?? mode}`,
+  "drain host": ({ host }) => `drained ${host}`,
+  "keep host": ({ host }) => `kept ${host}: it takes events again`,
+  export: ({ what }) => `took the ${what} out as a file`,
+  "erase buyer": ({ pseudonym }) => `erased a buyer's personal data; they are ${pseudonym} now`,
+  "run chore": ({ chore }) => `ran the chore ${chore}`,
 };
 
 const termInWords = (value) => ({ true: "on", false: "off", null: "no limit" })[String(value)] ?? (typeof value === "object" ? JSON.stringify(value) : value);
