@@ -5,7 +5,7 @@ import { html } from "../../html.js";
 import { moment } from "../words.js";
 
 const OUTCOMES = {
-  held: "got seats on hold", taken: "was taken by somebody before", sold_out: "found nothing left that fits", waitlisted: "was put on the waiting list",
+  held: "got seats on hold", taken: "came after somebody else", sold_out: "found nothing left that fits", waitlisted: "was put on the waiting list",
   limit_reached: "was over the limit", conflict: "used a key again with another wish", closed: "came while nothing was sold", invalid: "could not be read",
 };
 const PLACES = { waiting: "waits in line", admitted: "was let in", finished: "bought and is done", expired: "ran out of time", left: "left the line" };

@@ -10,14 +10,16 @@ import { Holds, Mails, Payments, Places, Requests, Tickets } from "./parts.js";
 export class StoryPage extends Component {
   constructor(props) {
     super(props);
-    this.state = { turn: 0, busy: false, more: [], before: undefined };
+    this.state = { turn: 0, busy: false, more: [], before: undefined, erased: false };
   }
 
-  async #change(call, done) {
+  /** `after`: what is so of this page once it was done. */
+  async #change(call, done, after = {}) {
     if (this.state.busy) return;
     this.setState({ busy: true });
     try {
       await call();
+      this.setState(after);
       this.props.tell(done);
     } catch (problem) {
       this.props.tell(problem.detail, { wrong: true });
@@ -35,7 +37,7 @@ export class StoryPage extends Component {
     const { buyer, ask, api } = this.props;
     const says = ["Their mail addresses and everything else that says who they are is erased, at every event. What was sold and decided stays, under a name that means nobody.", "This cannot be taken back."];
     const said = await ask({ title: "Erase this buyer's personal data?", says, act: "Erase for good", danger: true, type: buyer, reason: true });
-    if (said) await this.#change(() => api.post("/v1/operator/buyers/erase", { buyer, why: said.why || "in the console" }), "Their personal data is erased.");
+    if (said) await this.#change(() => api.post("/v1/operator/buyers/erase", { buyer, why: said.why || "in the console" }), "Their personal data is erased.", { erased: true });
   }
 
   async #older(before) {
@@ -51,8 +53,9 @@ export class StoryPage extends Component {
     return ofEvent(this.props.event, `/buyers/${encodeURIComponent(this.props.buyer)}`);
   }
 
-  render({ event, buyer, api, session }, { turn, busy, more, before }) {
+  render({ event, buyer, api, session }, { turn, busy, more, before, erased }) {
     const below = `/console/e/${encodeURIComponent(event)}`;
+    if (erased) return html`<${Erased} event=${event} below=${below} />`;
     return html`<main class="page" id="content">
       <p><a href=${below}>${event}</a> · <a href=${`${below}/buyers`}>Find another buyer</a></p>
       <h1 tabindex="-1" class="buyer-id">${buyer}</h1>
@@ -71,4 +74,13 @@ export class StoryPage extends Component {
           <p><button type="button" class="button quiet small closes" disabled=${busy} onClick=${() => this.#erase()}>Erase…</button></p></section>` : html`<p class="quiet-text">Erasing their personal data needs the role owner.</p>`)}`}<//>
     </main>`;
   }
+}
+
+/** Nobody is known by that name any more, so there is nothing left to read here. */
+function Erased({ event, below }) {
+  return html`<main class="page" id="content">
+    <p><a href=${below}>${event}</a> · <a href=${`${below}/buyers`}>Find another buyer</a></p>
+    <h1 tabindex="-1">Erased</h1>
+    <p class="notice">Their personal data was erased. What was sold and decided stays, under a name that means nobody; <a href=${`/console/audit?event=${encodeURIComponent(event)}`}>the audit</a> says which.</p>
+  </main>`;
 }
