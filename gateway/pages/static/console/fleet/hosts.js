@@ -18,12 +18,12 @@ export function Hosts({ hosts, may, drain, keep }) {
 }
 
 function HostState({ host }) {
-  if (!host.alive) return html`<span class="sign gone">not heard of for ${spell((Date.now() - new Date(host.seen_at).getTime()) / 1000)}</span>`;
-  return host.draining ? html`<span class="sign held">draining: gives its events away</span>` : html`<span class="sign good">takes events</span>`;
+  if (!host.alive) return html`<span class="standing gone">not heard of for ${spell((Date.now() - new Date(host.seen_at).getTime()) / 1000)}</span>`;
+  return host.draining ? html`<span class="standing held">draining: gives its events away</span>` : html`<span class="standing good">takes events</span>`;
 }
 
 function Workers({ workers }) {
   if (!workers.length) return html`<span class="quiet-text">no worker</span>`;
-  return html`<ul class="workers">${workers.map((worker) => html`<li key=${worker.id}><b>${worker.process ?? "is being started"}</b>${worker.process && !worker.alive ? html` <span class="sign gone">gone</span>` : worker.stopping ? html` <span class="sign held">ends</span>` : ""}
+  return html`<ul class="workers">${workers.map((worker) => html`<li key=${worker.id}><b>${worker.process ?? "is being started"}</b>${worker.process && !worker.alive ? html` <span class="standing gone">gone</span>` : worker.stopping ? html` <span class="standing held">ends</span>` : ""}
     <small>${worker.process ? `${memory(worker.memory_bytes)}${worker.cpu === null ? "" : `, ${worker.cpu.toFixed(2)} cores`}; ` : ""}${worker.events.length ? (worker.events.length > 3 ? counted(worker.events.length, "event") : worker.events.join(", ")) : "no event"}</small></li>`)}</ul>`;
 }
