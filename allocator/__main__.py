@@ -6,12 +6,14 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from types import FrameType
 
 from allocator.attend import Assigned, Attendance, settle_process
 from allocator.lease import Connection
 from store import logs
+from store.errors import OnsaleError
 from store.fleet import on_sale
 from store.settings import EngineUrls
 
@@ -25,7 +27,8 @@ OWN_MAX = 16
 ON_SALE = f"SELECT id, slug FROM event WHERE {on_sale.ON_SALE} ORDER BY id LIMIT %s"
 
 
-def main() -> None:
+def main() -> int:
+    """The exit code: 2 where a setting is refused, or where Postgres is reached by way of a pooler."""
     logs.begin("allocator")
     settle_process()
     stop = threading.Event()
@@ -35,7 +38,12 @@ def main() -> None:
 
     signal.signal(signal.SIGTERM, ask_to_stop)
     signal.signal(signal.SIGINT, ask_to_stop)
-    Attendance(EngineUrls.from_env(), f"{socket.gethostname()}:{os.getpid()}").run(OnSale(), stop)
+    try:
+        Attendance(EngineUrls.from_env(), f"{socket.gethostname()}:{os.getpid()}").run(OnSale(), stop)
+    except OnsaleError as error:
+        log.critical("%s", error)
+        return 2
+    return 0
 
 
 class OnSale:
@@ -65,4 +73,4 @@ class OnSale:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -23,7 +23,7 @@ from allocator.cold.event import ColdEvent
 from allocator.cold.group import ColdGroup
 from allocator.lease import RENEW_SECONDS, Connection
 from allocator.worker import EventWorker, renew
-from store.database import connect
+from store.database import connect_to_own
 from store.errors import Unavailable
 from store.settings import EngineUrls
 
@@ -76,7 +76,9 @@ class Attendance:
         is warm and owns what the one before it owned."""
 
     def run(self, wanted: Wanted, stop: threading.Event) -> None:
-        """Attend to what is wanted until `stop`, then give all leases back. Engines may go away meanwhile."""
+        """Attend to what is wanted until `stop`, then give all leases back. Engines may go away meanwhile.
+
+        Raises `BehindPooler` where Postgres is reached by way of one."""
         balance = BalanceWatch(self._urls.database_url, self._owned)
         watch = LoadWatch(self._urls.redis_url, self._clock, lambda: list(self._counted()))
         balance.start()
@@ -84,7 +86,7 @@ class Attendance:
         try:
             while not stop.is_set():
                 try:
-                    with connect(self._urls.database_url, "onsale allocator lease") as conn:
+                    with connect_to_own(self._urls.database_url, "onsale allocator lease") as conn:
                         self._attend(conn, wanted, stop)
                 except (Unavailable, psycopg.OperationalError) as error:
                     log.warning("%s; trying again", error)

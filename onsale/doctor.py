@@ -29,6 +29,7 @@ from onsale.fleet_findings import fleet
 from onsale.payment_findings import payments
 from onsale.room_findings import rooms
 from store.chores import runs
+from store.database import BACKEND_ANSWERS, other_backend
 from store.errors import OnsaleError
 from store.payments import stuck
 from store.settings import EngineUrls
@@ -156,8 +157,16 @@ def _postgres(url: str) -> Iterator[Finding]:
                     f"{setting} is off: a crash can lose decisions that buyers were told",
                     f"ALTER SYSTEM SET {setting} = on; SELECT pg_reload_conf();",
                 )
+        yield from _way(connection)
         yield from _migrations(url)
         yield from _sessions(connection)
+
+
+def _way(connection: psycopg.Connection[dict[str, Any]]) -> Iterator[Finding]:
+    if other_backend(connection, (_value(connection, BACKEND_ANSWERS),)):
+        found = "DATABASE_URL leads through a pooler: gateways may, allocators and hosts do not start by it"
+        remedy = "give allocators, hosts and chores the address of Postgres itself: docs/failover.md"
+        yield Finding(Level.WARN, "Postgres", found, remedy)
 
 
 def _migrations(url: str) -> Iterator[Finding]:

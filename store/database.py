@@ -7,7 +7,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import Connection
 
-from store.errors import Unavailable
+from store.errors import BehindPooler, Unavailable
 
 LOCK_TIMEOUT_MS = 2_000
 STATEMENT_TIMEOUT_MS = 30_000
@@ -36,3 +36,34 @@ def connect(database_url: str, name: str) -> Connection[tuple[object, ...]]:
         )
     except psycopg.OperationalError as error:
         raise Unavailable(f"Postgres does not answer: {error}") from error
+
+
+BACKEND_ANSWERS: Final = "SELECT pg_backend_pid()"
+POOLER_SAYS: Final = "unsupported startup parameter"
+"""What PgBouncer says to `OPTIONS` unless it is told to ignore them; Postgres has other words."""
+
+BEHIND_POOLER: Final = (
+    "DATABASE_URL leads through a pooler, and who owns an event is told by its backend. Give allocators and "
+    "the fleet's hosts the address of Postgres itself; a pooler is for gateways only (docs/failover.md)."
+)
+
+
+def other_backend(connection: psycopg.BaseConnection[Any], answered: tuple[Any, ...] | None) -> bool:
+    """Whether another backend `answered` `BACKEND_ANSWERS` than said hello: PgBouncer is in between.
+
+    Any transaction may then have another one: what is prepared, set or told of a backend is nobody's."""
+    return answered != (connection.info.backend_pid,)
+
+
+def connect_to_own(database_url: str, name: str) -> Connection[tuple[object, ...]]:
+    """As `connect`, for who owns events. Raises `BehindPooler` too."""
+    try:
+        connection = connect(database_url, name)
+    except Unavailable as error:
+        raise (BehindPooler(BEHIND_POOLER) if POOLER_SAYS in str(error) else error) from error
+    answered = connection.execute(BACKEND_ANSWERS).fetchone()
+    connection.rollback()
+    if other_backend(connection, answered):
+        connection.close()
+        raise BehindPooler(BEHIND_POOLER)
+    return connection

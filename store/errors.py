@@ -9,6 +9,7 @@ OnsaleError
 ├── ShortWrite         a conditional write won fewer rows than decided
 ├── StreamMissing      the event's stream does not exist
 ├── OutcomeUnknown     sent, but no reply: ask again with the same key
+├── BehindPooler       who is to own events reaches Postgres by way of a pooler
 └── Unavailable        an engine is away; come back after `retry_after_seconds`
     └── StreamUnavailable
 
@@ -59,6 +60,10 @@ class StreamMissing(OnsaleError):
 
 class OutcomeUnknown(OnsaleError):
     """The stream did not answer; ask again with the same key."""
+
+
+class BehindPooler(OnsaleError):
+    """DATABASE_URL leads through a pooler; who owns events needs a connection of its own."""
 
 
 class Unavailable(OnsaleError):

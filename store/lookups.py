@@ -16,7 +16,7 @@ import psycopg
 from msgspec import Struct
 from psycopg_pool import AsyncConnectionPool
 
-from store.database import ENDS_IDLE
+from store.database import BACKEND_ANSWERS, ENDS_IDLE, other_backend
 from store.errors import NotFound
 from store.prices import PlanMove, PriceTerms
 from store.wire import decision_frame
@@ -180,11 +180,8 @@ def open_pool(url: str, *, size_max: int, size_min: int = 1) -> Pool:
 
 
 async def _by_way_of_a_pooler(connection: Conn) -> bool:
-    """Whether another backend answers than the one that said hello: PgBouncer is in between, and any
-    transaction may have another backend. What is prepared or set then belongs to nobody; deploy/pgbouncer.ini
-    sets what `configure` would."""
-    answer = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
-    return answer != (connection.info.backend_pid,)
+    """Whether it is: deploy/pgbouncer.ini then sets what `configure` would."""
+    return other_backend(connection, await (await connection.execute(BACKEND_ANSWERS)).fetchone())
 
 
 PLAN_BY_KEY = """

@@ -27,7 +27,7 @@ from allocator.fleet.job import process_name
 from allocator.fleet.settings import HostSettings
 from allocator.lease import Connection
 from store import __version__
-from store.database import connect
+from store.database import connect, connect_to_own
 from store.errors import Unavailable
 from store.fleet import hosts, workers
 from store.fleet.hosts import Host, HostTaken
@@ -74,9 +74,9 @@ class Agent:
         self._draining = False
 
     def run(self, stop: threading.Event) -> None:
-        """Until `stop`. Raises `HostTaken` where another agent has the name, and `Unavailable` where Postgres
-        does not answer from the beginning."""
-        with connect(self._settings.engines.database_url, "onsale fleet host") as conn:
+        """Until `stop`. Raises `HostTaken` where another agent has the name, `BehindPooler` where Postgres is
+        reached by way of one, and `Unavailable` where it does not answer from the beginning."""
+        with connect_to_own(self._settings.engines.database_url, "onsale fleet host") as conn:
             conn.autocommit = True
             self._enlist(conn, stop)
         slots = range(1, self._host.slots + 1)

@@ -17,8 +17,26 @@ job = In("allocator/fleet/job.py")
 host = In("allocator/fleet/host.py")
 settings = In("allocator/fleet/settings.py")
 jobs = In("store/jobs/worker.py")
+database = In("store/database.py")
+attend = In("allocator/attend.py")
+
+POOLER = "tests/faults/test_pooler.py::test_who_would_own_events_by_way_of_a_pooler_does_not_start"
 
 MUTANTS: list[Mutant] = [
+    database(
+        Kind.CONDITION,
+        "nobody owns events by way of a pooler",
+        "    if other_backend(connection, answered):\n        connection.close()\n        raise",
+        "    if connection.closed:\n        connection.close()\n        raise",
+        f"{POOLER}_and_says_where_to_go",
+    ),
+    attend(
+        Kind.CONDITION,
+        "an allocator looks whether it is by way of a pooler",
+        "with connect_to_own(self",
+        "with connect(self",
+        f"{POOLER}_and_says_where_to_go",
+    ),
     workers(
         Kind.FENCE,
         "a worker's row is run by one process",
