@@ -18,6 +18,7 @@ import redis
 from allocator.replay import Finding, verify
 from onsale.engines.child import Child, spawn
 from onsale.engines.data_dir import REPOSITORY
+from store.plan import Plan
 from store.settings import EngineUrls
 from store.stream.redis_stream import APPEND
 from store.wire import decisions_channel, stream_key
@@ -30,11 +31,17 @@ WAIT_SECONDS_MAX = 60
 class Sale:
     """See above."""
 
-    def __init__(self, urls: EngineUrls, logs: Path, by_way_of: EngineUrls | None = None) -> None:
-        """`by_way_of`: where the allocators find the engines."""
+    def __init__(
+        self,
+        urls: EngineUrls,
+        logs: Path,
+        by_way_of: EngineUrls | None = None,
+        make_event: Callable[[str, Plan], int] = open_event,
+    ) -> None:
+        """`by_way_of`: where the allocators find the engines. `make_event` makes one of that slug."""
         self.urls = urls
         self._by_way_of = by_way_of or urls
-        self.event_id = open_event(urls.database_url, plan_of(rows=20, seats_a_row=20))
+        self.event_id = make_event(urls.database_url, plan_of(rows=20, seats_a_row=20))
         self.redis = redis.Redis.from_url(urls.redis_url)
         self.listening = self.redis.pubsub(ignore_subscribe_messages=True)
         self.listening.subscribe(decisions_channel(SLUG, "g1"))
