@@ -118,6 +118,22 @@ class CountedLoop(loop.BatchLoop):
             raise
 
 
+class CountedDirection(direction.Direction):
+    """The real one; handovers by plan are counted."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.monotonic)
+        self._world = world
+
+    def handed_over(self, epoch: int) -> None:
+        self._world.counters["handed_over"] += 1
+        super().handed_over(epoch)
+
+    def took(self, epoch: int) -> None:
+        self._world.counters["taken_as_planned"] += self.expects
+        super().took(epoch)
+
+
 class AtOnce:
     """An executor without a thread: what is handed in is done before `submit` returns."""
 
@@ -232,7 +248,7 @@ def on_virtual_engines(
             "gc": SimpleNamespace(freeze=lambda: None),
             "time": clock,
             "log": _Alerts(world),
-            "Direction": partial(direction.Direction, world.monotonic),
+            "Direction": partial(CountedDirection, world),
             "Keeper": lambda *args: VirtualKeeper(here(), *args),
         }),
         (keeper, {

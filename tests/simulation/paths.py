@@ -41,6 +41,8 @@ PATHS: dict[str, str] = {
     "event_changed": "pauses, resumptions, new rules, closings",
     "paused_meanwhile": "a batch that found the event paused",
     "killed": "processes killed",
+    "handed_over": "events given back by plan, or again and again to somebody who is not there",
+    "taken_as_planned": "events taken by who was to own them",
     "stopped": "processes stopped, and gone on later",
     "gateway_killed": "gateways killed",
     "takeover": "takeovers of the event",

@@ -16,6 +16,11 @@ Happening = Any
 ALLOCATORS_MAX = 4
 
 
+def is_planned(seed: int) -> bool:
+    """Every fourth event's owners hand over by plan."""
+    return seed % 4 == 1
+
+
 class House:
     """Everything there is: engines, allocators, gateways, people."""
 
@@ -106,6 +111,8 @@ class Trouble:
         self._at_step = random.choice((0.0, 0.002, 0.006))
         world.on_step = self._step
         world.after(random.uniform(0.3, 3.0), self._next)
+        if not only and is_planned(world.seed):
+            world.after(random.uniform(0.5, 2.0), self._plan_next)
         in_rooms = (
             self.kill_allocator,
             self.wipe_stream,
@@ -136,6 +143,11 @@ class Trouble:
         if self.house.begun:
             self.world.random.choice(self._mix)()
         self.world.after(self.world.random.expovariate(1.0 / self._pause_seconds), self._next)
+
+    def _plan_next(self) -> None:
+        if not self.world.calm:
+            self.plan_handover(self.world.random.choice(self.houses))
+            self.world.after(self.world.random.uniform(0.7, 4.0), self._plan_next)
 
     def _step(self, process: Process) -> None:
         """Killed or stopped exactly here, before what it is about to do."""
@@ -198,6 +210,23 @@ class Trouble:
             seconds = self.world.random.choice((0.3, 2.0, 4.0, 8.0, 15.0))
             self._said(f"stops {one.host.name} for {seconds} s")
             self._stop(one.host, seconds)
+
+    def plan_handover(self, house: House) -> None:
+        """As a planner, who may be wrong about who is there and who is warm; in the end it wants nothing."""
+        there = [one for one in house.allocators if not one.host.dead]
+        if len(there) < 2:
+            return
+        random = self.world.random
+        taker, warm = random.choice(there), random.random() < 0.9
+        self._said(f"plans that {taker.host.name} is to own the event")
+        for one in there:
+            one.worker.direct(one is taker, warm and one is not taker)
+
+        def no_more() -> None:
+            for one in there:
+                one.worker.direct(None)
+
+        self.world.after(random.choice((0.4, 1.5, 4.0, 15.0)), no_more)
 
     def _a_gateway(self) -> Gateway | None:
         return self.house.people.a_gateway()
