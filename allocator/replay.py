@@ -26,6 +26,7 @@ from allocator.wishes import Wish, Wishes
 from store.erasure import erase
 from store.erasure.words import names_pseudonym
 from store.ledger import DIGEST_BYTES, GENESIS, batch_hash, row_digest
+from store.restored import goes_on_at
 from store.words import Arrival, EventState, LedgerKind, Outcome, Policy
 
 Connection = psycopg.Connection[Any]
@@ -135,7 +136,7 @@ def verify(conn: Connection, event_id: int) -> Iterator[Finding | Unproven | Bat
     wants: dict[tuple[str, str], str] = {}
     erased = erase.digests(conn, event_id)
     before = GENESIS
-    restored = _restored(conn, event_id)
+    restored = goes_on_at(conn, event_id)
     expected = restored.get(0, 1)
     until = _batches_committed(conn, event_id)  # first: a sale goes on while its ledger is read
     for batch in read_batches(conn, event_id, 0):
@@ -241,17 +242,6 @@ def _differences(batch: Batch, again: Sequence[Row]) -> Iterator[Finding]:
         if row != other:
             story = f"says {row.outcome} {row.result}; deciding again gives {other.outcome} {other.result}"
             yield Finding(batch.batch_no, position, story)
-
-
-def _restored(conn: Connection, event_id: int) -> dict[int, int]:
-    """Where the ledger was restored from a backup: the last batch that this had → the one it goes on with."""
-    rows = conn.execute(
-        "SELECT (what -> 'restored' ->> 'batch_no')::bigint, (what -> 'restored' ->> 'goes_on_at')::bigint"
-        "  FROM audit WHERE event_id = %s AND who = 'restore' AND what -> 'restored' IS NOT NULL",
-        (event_id,),
-    ).fetchall()
-    conn.commit()
-    return dict(rows)
 
 
 def _batches_committed(conn: Connection, event_id: int) -> int:

@@ -184,6 +184,8 @@ class Truth(Struct):
     facts: list[tuple[str, int | None]] = field(default_factory=list)
     """(kind, hold) of facts the allocator has not consumed yet; `released_some` where some stays"""
     tour: TourSeen | None = None
+    restored: dict[int, int] = field(default_factory=dict)
+    """The last batch that a backup had → the one the ledger goes on with since it was restored"""
 
 
 class Loss(NamedTuple):

@@ -9,6 +9,7 @@ import psycopg
 from bench.evidence import AreaRow, Batch, Change, HoldRow, LedgerRow, TourSeen, Truth
 from store import plan as plans
 from store.errors import NotFound
+from store.restored import goes_on_at
 
 EVENT = """
 -- The plan that the sale began with; the ledger says what was moved since.
@@ -84,4 +85,5 @@ def read_truth(connection: psycopg.Connection[Any], slug: str) -> Truth:
             waiting=[(wait_id, buyer, key, state) for wait_id, buyer, key, state in rows(WAITING)],
             facts=[(kind, hold) for kind, hold in rows(FACTS)],
             tour=tour,
+            restored=goes_on_at(connection, event_id),
         )

@@ -206,11 +206,10 @@ def _batches(truth: Truth) -> Iterator[Finding]:
     known = {batch.batch_no for batch in truth.batches}
     before = None
     for batch in truth.batches:
-        expected = before.batch_no + 1 if before else 1
+        last = before.batch_no if before else 0
+        expected = truth.restored.get(last, last + 1)
         if batch.batch_no != expected:
-            yield Finding(
-                "inconsistent", f"Batch {batch.batch_no} follows {expected - 1}: batches are missing."
-            )
+            yield Finding("inconsistent", f"Batch {batch.batch_no} follows {last}: batches are missing.")
         if before and (batch.batch_time < before.batch_time or batch.epoch < before.epoch):
             yield Finding("inconsistent", f"Batch {batch.batch_no} is older than the batch before it.")
         if rows[batch.batch_no] != batch.rows:

@@ -25,6 +25,21 @@ def test_an_event_nobody_asked_for_has_no_findings():
     assert judge([], truth) == []
 
 
+def test_batches_go_on_further_up_only_where_a_restore_says_so():
+    def restore(truth, seen):
+        truth.batches.append(Batch(100, 2, 40, "400-0", 0))
+        truth.cursor_batch_no = 100
+        truth.restored = {4: 100}
+
+    def leave_out(truth, seen):
+        restore(truth, seen)
+        truth.restored = {}
+
+    assert judged(restore) == []
+    [found] = judged(leave_out)
+    assert found.story == "Batch 100 follows 4: batches are missing."
+
+
 def test_facts_the_allocator_has_not_consumed_yet_explain_the_tables():
     def release_eve(truth, seen):
         truth.facts = [("released", EVE)]

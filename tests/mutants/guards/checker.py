@@ -29,6 +29,13 @@ MUTANTS: list[Mutant] = [
         "        if most > 2 * area.capacity:\n",
         f"{CHECKER}::test_oversold",
     ),
+    tables(
+        Kind.CHECKER,
+        "the checker sees a gap between batches that no restore made",
+        "        expected = truth.restored.get(last, last + 1)\n",
+        "        expected = batch.batch_no\n",
+        f"{CHECKER}::test_batches_go_on_further_up_only_where_a_restore_says_so",
+    ),
     walk(
         Kind.CHECKER,
         "the checker sees a seat given while somebody has it",

@@ -8,6 +8,8 @@ import pytest
 
 from allocator import replay
 from allocator.truth import PostgresTruth
+from bench.checker import judge
+from bench.truth import read_truth
 from onsale.backup.restore import restore
 from store import invariant
 from store.database import connect
@@ -46,6 +48,7 @@ def must_add_up(owner):
     """Law 1, and law 5: every decision again, before and after the restore."""
     with contextlib.closing(connect(owner.database_url, "test")) as conn:
         assert [one for one in replay.verify(conn, owner.event_id) if isinstance(one, replay.Finding)] == []
+        assert judge([], read_truth(conn, SLUG)) == []
         capacity = invariant.read_capacity(conn, owner.event_id)
         conn.commit()
         assert invariant.mismatches(conn, owner.event_id, capacity) == []
