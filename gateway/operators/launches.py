@@ -45,8 +45,9 @@ async def list_launches(request: Request, closed: bool = False) -> Response:
 
     def look(conn: Conn) -> Launches:
         found = [one for one in Reader(conn).launches(closed=closed) if caller.may_see(one.slug)]
-        needs = needs_around(around.read(conn), stream_away=away)
-        return Launches(found[0].at_ms if found else None, [launch_of(one) for one in found], needs)
+        about_all = around.read(conn)
+        told = [launch_of(one, about_all.short) for one in found]
+        return Launches(found[0].at_ms if found else None, told, needs_around(about_all, stream_away=away))
 
     return answer(await in_database(request, look))
 

@@ -10,6 +10,7 @@ from psycopg.rows import tuple_row
 from store.chores import runs
 from store.console.needs import Around, chores_in_trouble
 from store.console.now import FRESH_SECONDS
+from store.fleet.read import what_is_short
 from store.payments import stuck
 
 HOSTS: Final = f"""
@@ -22,4 +23,4 @@ def read(conn: psycopg.Connection[Any]) -> Around:
     """As it is now."""
     hosts = conn.cursor(row_factory=tuple_row).execute(HOSTS).fetchall()[0]
     troubles = [(one.chore, one.trouble) for one in runs.read(conn)]
-    return Around(hosts[0], hosts[1], chores_in_trouble(troubles), len(stuck.read(conn)))
+    return Around(hosts[0], hosts[1], chores_in_trouble(troubles), len(stuck.read(conn)), what_is_short(conn))

@@ -68,15 +68,15 @@ class Launch(Struct, frozen=True, kw_only=True):
 _SAME = tuple(set(Launch.__struct_fields__) & set(Seen.__struct_fields__))
 
 
-def launch_of(seen: Seen) -> Launch:
-    """What is told of it."""
+def launch_of(seen: Seen, short: str | None = None) -> Launch:
+    """What is told of it; `short`: what the fleet has too little of."""
     return Launch(
         **{name: getattr(seen, name) for name in _SAME},
         percent_sold=seen.sold * 1_000 // seen.capacity / 10 if seen.capacity else 0.0,
         owner=_owner(seen),
         standbys=tuple(Standby(one.process, one.host, one.warm) for one in seen.standbys),
         workers=seen.workers,
-        needs=needs_of(seen),
+        needs=needs_of(seen, short),
     )
 
 

@@ -16,6 +16,7 @@ CALLED_SECONDS: Final = 30
 """So long nobody was called; where the pace is below four a minute, as long as two of them take."""
 FIGURES_OLD_MS: Final = 30_000
 UNOWNED_SECONDS: Final = 5
+MORE_SLOTS: Final = "Add a host (./run worker --slots 4), or want less (./run scale EVENT --workers N)."
 SELLS: Final = (EventState.OPEN, EventState.PAUSED)
 NOT_BEGUN: Final = (EventState.DRAFT, EventState.LOBBY)
 
@@ -37,10 +38,12 @@ class Around(Struct, frozen=True):
     chores_in_trouble: tuple[str, ...]
     """Their names, each with what is wrong."""
     stuck_refunds: int
+    short: str | None = None
+    """What the fleet has too little of."""
 
 
-def needs_of(seen: Seen) -> list[Need]:
-    """Of one event, the most urgent first."""
+def needs_of(seen: Seen, short: str | None = None) -> list[Need]:
+    """Of one event, the most urgent first; `short`: what the fleet has too little of."""
     found: list[tuple[str, str]] = []
     if (seen.state in SELLS or seen.on_hold) and not seen.owned:
         ago = seen.renewed_seconds_ago
@@ -63,6 +66,9 @@ def needs_of(seen: Seen) -> list[Need]:
     if seen.state in SELLS and seen.owned and wanted is not None and wanted > 1 and not seen.standbys:
         story = f"Of {wanted} workers only the owner is there: a crash would be noticed."
         found.append(("no_standby", f"{story} Add a host: ./run worker --slots 4."))
+    if short is not None and seen.state in SELLS and wanted is not None and seen.workers < wanted:
+        story = f"It has {seen.workers} of {wanted} workers: {short}."
+        found.append(("slots_short", f"{story} {MORE_SLOTS}"))
     if seen.figures_age_ms >= FIGURES_OLD_MS:
         story = f"Sold and revenue are {seen.figures_age_ms // 1_000:,} s old."
         found.append(("figures_old", f"{story} Look at the chore `figures`: ./run chores."))
@@ -78,6 +84,9 @@ def needs_around(around: Around, *, stream_away: bool) -> list[Need]:
     if around.hosts and not around.hosts_alive:
         story = "Machines have joined the fleet, and none of them is alive."
         found.append(Need("no_hosts", f"{story} Start one: ./run worker --slots 4."))
+    if around.short is not None:
+        story = f"The fleet gives less than is wanted: {around.short}."
+        found.append(Need("slots_short", f"{story} {MORE_SLOTS}"))
     if around.chores_in_trouble:
         told = "; ".join(around.chores_in_trouble)
         found.append(Need("chores_failing", f"{told}. See ./run chores."))

@@ -17,6 +17,7 @@ from store.console.needs import Around
 from store.console.now import Conn, Reader, Seen
 from store.console.tally import Tally
 from store.errors import NotFound
+from store.fleet.read import what_is_short
 
 _IN_POINTS = frozenset(samples.COLUMNS) - {"workers"} | {"percent_sold", "figures_age_ms"}
 
@@ -47,10 +48,12 @@ def look(reader: Reader, conn: Conn, watched: Collection[str], histories: Collec
     seen = {one.slug: one for one in now}
     others = [slug for slug in watched if slug not in seen]
     seen |= {one.slug: one for one in reader.named(others)} if others else {}
-    details = {slug: _detail(conn, seen[slug]) for slug in watched if slug in seen}
+    about_all = around.read(conn)
+    short = about_all.short
+    details = {slug: _detail(conn, seen[slug], short) for slug in watched if slug in seen}
     past = {slug: samples.lately(conn, seen[slug].id) for slug in histories if slug in seen}
     at_ms = now[0].at_ms if now else 0
-    return Look(at_ms, [launch_of(one) for one in now], around.read(conn), details, past)
+    return Look(at_ms, [launch_of(one, short) for one in now], about_all, details, past)
 
 
 def one(conn: Conn, slug: str) -> Detail:
@@ -58,7 +61,7 @@ def one(conn: Conn, slug: str) -> Detail:
     found = Reader(conn).named([slug])
     if not found:
         raise NotFound("unknown_event", f"There is no event {slug!r}. List them to see which there are.")
-    return _detail(conn, found[0])
+    return _detail(conn, found[0], what_is_short(conn))
 
 
 def told(detail: Detail, *, whole: bool = False) -> dict[str, Any]:
@@ -91,6 +94,6 @@ def steady_detail(detail: Detail) -> dict[str, Any]:
     return told(structs.replace(detail, launch=steady(detail.launch), tally=calm))
 
 
-def _detail(conn: Conn, seen: Seen) -> Detail:
+def _detail(conn: Conn, seen: Seen, short: str | None) -> Detail:
     counted = tally.read(conn, seen.id, seen.orders)
-    return Detail(launch_of(seen), levers.read(conn, seen.slug), counted, samples.row_of(seen))
+    return Detail(launch_of(seen, short), levers.read(conn, seen.slug), counted, samples.row_of(seen))

@@ -156,7 +156,7 @@ def read(conn: Conn) -> Fleet:
     with conn.transaction():
         conn.execute(SNAPSHOT)
         hosts, workers, events, standbys = [_rows(conn, one) for one in (HOSTS, WORKERS, EVENTS, STANDBYS)]
-        short = conn.cursor(row_factory=tuple_row).execute(SHORT).fetchone()
+        short = what_is_short(conn)
     by_host: dict[str, list[ShownWorker]] = {}
     for worker in workers:
         by_host.setdefault(worker.pop("host"), []).append(ShownWorker(**worker))
@@ -166,8 +166,14 @@ def read(conn: Conn) -> Fleet:
     return Fleet(
         hosts=[_host(host, by_host.get(host["name"], [])) for host in hosts],
         events=[_event(event, by_event.get(event.pop("id"), [])) for event in events],
-        short=short[0] if short else None,
+        short=short,
     )
+
+
+def what_is_short(conn: Conn) -> str | None:
+    """What there is too little of, as the planner said last; None: nothing."""
+    said = conn.cursor(row_factory=tuple_row).execute(SHORT).fetchone()
+    return said[0] if said else None
 
 
 def _rows(conn: Conn, statement: str) -> list[dict[str, Any]]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import psycopg
 import pytest
+from msgspec import structs
 
 from store import audit
-from store.console import around
+from store.console import around, view
 from store.console.launch import launch_of
 from store.console.needs import needs_around, needs_of
 from store.console.now import Reader
 from store.events import create_event, set_state
 from store.figures.project import step
+from store.fleet.log import Entry, write
+from store.fleet.words import FleetWhat
 from store.room import operating
 from store.room.words import Admission, RoomTerms
 from store.venues.rows import save_venue
@@ -116,6 +119,33 @@ def test_a_fleet_says_who_stands_by_and_that_nobody_does(conn, database_url):
     assert [(one.process, one.host, one.warm) for one in told.standbys] == [("b:7", "b", True)]
     conn.execute("UPDATE fleet_worker SET seen_at = now() - interval '6 s' WHERE host = 'b'")
     assert codes(Reader(conn).launches()[0]) == ["no_standby"]
+
+
+def test_where_slots_are_short_it_is_said_of_all_and_of_each_that_lacks_workers(conn, database_url):
+    event = open_event(database_url, plan_of())
+    conn.execute("UPDATE lease SET owner = gen_random_uuid(), worker = 'a:1', renewed_at = now()")
+    conn.execute(
+        "INSERT INTO fleet_host (name, slots, process, version, seen_at) VALUES ('a', 1, 'a:0', '1', now())"
+    )
+    enough = {"wanted": 0, "slots": 0, "kept_cold": 0}
+    short = Entry(
+        what=FleetWhat.SHORT,
+        who="planner",
+        why="3 slots are wanted and there are 1",
+        detail=enough | {"wanted": 3},
+    )
+    write(conn, [short])
+    seen = view.look(Reader(conn), conn, [SLUG], [])
+    [launch] = seen.launches
+    said = {need.code: need for need in launch.needs}
+    assert said["slots_short"].text.startswith("It has 1 of 2 workers: 3 slots are wanted and there are 1.")
+    assert said["slots_short"].event == SLUG
+    assert said == {need.code: need for need in seen.details[SLUG].launch.needs}
+    assert [need.code for need in needs_around(seen.around, stream_away=False)] == ["slots_short"]
+    conn.execute("INSERT INTO fleet_event (event_id, workers) VALUES (%s, 1)", (event,))
+    assert view.one(conn, SLUG).launch.needs == [], "it has what it wants; others do not"
+    write(conn, [structs.replace(short, why="there are enough slots again", detail=enough)])
+    assert needs_around(around.read(conn), stream_away=False) == []
 
 
 def test_an_event_that_has_not_opened_in_time_needs_a_hand(conn):
