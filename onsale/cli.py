@@ -129,6 +129,7 @@ _mount(
     "onsale.commands.worker",
     "worker",
 )
+_mount("buyer", "Find a buyer of an event, tell their whole story.", "onsale.commands.buyer", "app")
 _mount("erase", "Erase a buyer's personal data; decisions stay verifiable.", "onsale.commands.erase", "erase")
 _mount("tour", "Create a tour, add an event to it.", "onsale.commands.tour", "app")
 _mount("key", "Operators' keys: create, list, rotate, revoke.", "onsale.commands.key", "app")

@@ -1,4 +1,4 @@
-"""`event export` and `erase`: what is typed and what is answered."""
+"""`event export`, `buyer` and `erase`: what is typed and what is answered."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from onsale.commands import erase as erasing
+from onsale.commands.buyer import app as buyers
 from onsale.commands.event import app
 from store.events import set_state
 from store.words import EventState
@@ -40,6 +41,27 @@ def test_a_sale_is_written_to_a_file(conn, tmp_path):
     code, _, err = run(app, "export", "nowhere", "--what", "seats")
     assert code == 1
     assert "nowhere" in err
+
+
+def test_a_buyer_is_found_and_their_story_told(conn):
+    [(order, buyer)] = conn.execute(
+        "SELECT hold_id, buyer FROM hold WHERE kind = 'buyer' AND state = 'paid' LIMIT 1"
+    ).fetchall()
+    code, out, _ = run(buyers, "find", "gig", str(order))
+    assert (code, out.splitlines()[0]) == (0, f"{buyer}  (by order)")
+    code, out, _ = run(buyers, "find", "gig", buyer, "--json")
+    assert {one["buyer"] for one in json.loads(out)["found"]} >= {buyer}
+    code, out, _ = run(buyers, "show", "gig", buyer)
+    assert code == 0
+    assert out.startswith(f"{buyer} at gig\n")
+    assert f"Hold {order} (paid)" in out
+    code, out, _ = run(buyers, "show", "gig", buyer, "--json")
+    assert [hold["hold"] for hold in json.loads(out)["holds"]] == [str(order)]
+    code, _, err = run(buyers, "show", "gig", "nobody-of-that-name")
+    assert code == 1
+    assert "Nothing is known of that buyer" in err.replace("\n", " ")
+    code, out, _ = run(buyers, "find", "gig", "zzzz")
+    assert (code, out[:6]) == (0, "Nobody")
 
 
 def test_a_buyer_is_erased_once_the_sale_is_closed(conn):

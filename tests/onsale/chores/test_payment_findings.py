@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+import threading
+
 import pytest
 
 from onsale.chores import __main__ as process
@@ -121,7 +125,22 @@ def test_the_doctor_asks_the_environment_or_what_runs_here(
     assert story.startswith("simulated")
 
 
-def test_chores_do_not_start_with_settings_that_no_gateway_has(engine_urls, monkeypatch, capsys):
+@pytest.fixture
+def as_a_process(monkeypatch):
+    """What a process sets up for all of itself, and this one is not it."""
+    root = logging.getLogger()
+    level = root.level
+    monkeypatch.setattr(root, "handlers", [])
+    for of in (sys, threading):
+        monkeypatch.setattr(of, "excepthook", of.excepthook)
+    yield
+    root.setLevel(level)
+    logging.captureWarnings(False)
+
+
+def test_chores_do_not_start_with_settings_that_no_gateway_has(
+    engine_urls, monkeypatch, capsys, as_a_process
+):
     for name, value in (engine_urls.as_env() | STRIPE | {"ONSALE_STRIPE_WEBHOOK_SECRET": ""}).items():
         monkeypatch.setenv(name, value)
 
