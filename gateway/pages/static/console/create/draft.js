@@ -34,32 +34,32 @@ function opened() {
   });
 }
 
-async function inStore(mode, work) {
-  const database = await opened();
-  try {
-    return await new Promise((done, refused) => {
-      const transaction = database.transaction(STORE, mode);
-      const asked = work(transaction.objectStore(STORE));
-      transaction.oncomplete = () => done(asked.result);
-      transaction.onabort = transaction.onerror = () => refused(transaction.error);
-    });
-  } finally {
-    database.close();
-  }
+/** Begun and committed before this returns, so that a page that is going away loses nothing by it. */
+function inStore(database, mode, work) {
+  return new Promise((done, refused) => {
+    const transaction = database.transaction(STORE, mode);
+    const asked = work(transaction.objectStore(STORE));
+    transaction.oncomplete = () => done(asked.result);
+    transaction.onabort = transaction.onerror = () => refused(transaction.error);
+    transaction.commit();
+  });
 }
 
 /** The draft in this browser. Where it keeps nothing (a private window), filling in goes on without. */
 export class Kept {
   #timer = 0;
   #last = null;
+  #database = null;
+  #opening;
 
   constructor() {
+    this.#opening = opened().then((database) => (this.#database = database)).catch(() => null);
     this.now = () => this.#write();
     addEventListener("pagehide", this.now);
   }
 
   async read() {
-    const found = await inStore("readonly", (store) => store.get(STORE)).catch(() => undefined);
+    const found = await this.#do("readonly", (store) => store.get(STORE));
     return found ? { ...emptyDraft(), ...found } : null;
   }
 
@@ -71,17 +71,22 @@ export class Kept {
 
   async #write() {
     clearTimeout(this.#timer);
-    if (this.#last) await inStore("readwrite", (store) => store.put(this.#last, STORE)).catch(() => {});
+    if (this.#last) await this.#do("readwrite", (store) => store.put(this.#last, STORE));
   }
 
   async forget() {
     clearTimeout(this.#timer);
     this.#last = null;
-    await inStore("readwrite", (store) => store.delete(STORE)).catch(() => {});
+    await this.#do("readwrite", (store) => store.delete(STORE));
+  }
+
+  async #do(mode, work) {
+    const database = this.#database ?? (await this.#opening);
+    return database ? inStore(database, mode, work).catch(() => undefined) : undefined;
   }
 
   leave() {
     removeEventListener("pagehide", this.now);
-    this.#write();
+    this.#write().then(() => this.#database?.close());
   }
 }
