@@ -18,7 +18,7 @@ from collections.abc import Callable
 from bench.client import HANDSHAKE_SECONDS_MAX, Buyer, Head, SocketBuyer
 from bench.evidence import Ask, HoldOp, Seen, read_frame
 from bench.http_buyer import HttpBuyer
-from bench.orders import Go, Mode, Orders, Round
+from bench.orders import GAP_NOTED_NS, Go, Mode, Orders, Round
 from bench.schedule import Schedule, is_behind
 
 SENDS_PER_TURN = 32
@@ -204,8 +204,10 @@ class Fleet:
         done = self.round
         done.latencies_ns.append(now - client.pending.pop(request_id)[0])
         self._undecided -= 1
-        if now - done.last_answer_ns > done.answer_gap_ns_max and done.last_answer_ns:
-            done.answer_gap_ns_max = now - done.last_answer_ns
+        gap = now - done.last_answer_ns if done.last_answer_ns else 0
+        if gap >= GAP_NOTED_NS:
+            done.answer_gaps.append((now, gap))
+        done.answer_gap_ns_max = max(gap, done.answer_gap_ns_max)
         done.last_answer_ns = now
         if self._asks_on(client, now):
             self._send(client, now, now)

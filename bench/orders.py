@@ -10,6 +10,9 @@ from msgspec import Struct, field
 
 from bench.evidence import Seen
 
+GAP_NOTED_NS = 20_000_000
+"""Shorter times without an answer are not noted one by one: so there are at most fifty a second."""
+
 
 class Mode(StrEnum):
     STAMPEDE = "stampede"
@@ -91,6 +94,8 @@ class Round(Struct):
     last_answer_ns: int = 0
     answer_gap_ns_max: int = 0
     """The longest time between two answers, whoever got them."""
+    answer_gaps: list[tuple[int, int]] = field(default_factory=list)
+    """(when it ended, how long it was) of each time between two answers of `GAP_NOTED_NS` or more."""
     latencies_ns: list[int] = field(default_factory=list)
     """Of every answered request: answer minus first sending; in an open loop minus when it was due."""
     outcomes: dict[str, int] = field(default_factory=dict)
@@ -98,6 +103,11 @@ class Round(Struct):
     cpu_seconds: float = 0.0
     """This process' own, from the first sending to the last answer."""
     seen: list[Seen] = field(default_factory=list)
+
+    def answer_gap_ns_within(self, since_ns: int, until_ns: int) -> int:
+        """The longest time between two answers with a part of it between these; 0 where all were short."""
+        met = [long for end, long in self.answer_gaps if end >= since_ns and end - long <= until_ns]
+        return max(met, default=0)
 
     @property
     def seconds(self) -> float:

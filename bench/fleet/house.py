@@ -14,6 +14,7 @@ import psycopg
 from bench.target import StageEvent, Target
 from onsale.processes import Stack, throwaway_stack
 from store.errors import OnsaleError
+from store.fleet.alive import HOST_ALIVE, WARM, WORKER_ALIVE
 
 READY_SECONDS_MAX = 60.0
 LOOK_SECONDS = 0.05
@@ -30,10 +31,12 @@ OWNED = """
 SELECT lease.worker, count(*) FROM lease JOIN fleet_worker ON fleet_worker.process = lease.worker
  WHERE lease.owner IS NOT NULL AND lease.event_id = ANY (%s) GROUP BY 1 ORDER BY 2 DESC, 1
 """
-ATTENDED = """
--- Of each event: how many live workers own it or follow it to its end, and whether who is to own it does.
-SELECT count(*) FILTER (WHERE warm_at > clock_timestamp() - interval '3 seconds'
-                          AND warm_batch >= batch_no - 50),
+ATTENDED = f"""
+-- Of each event: on how many hosts a live worker owns it or follows it to its end, and whether who is to own it
+-- does. A worker that ends counts no more, nor two on one host for two: the other host may be ended next.
+SELECT count(DISTINCT fleet_worker.host) FILTER (
+         WHERE {WORKER_ALIVE} AND {WARM} AND stop_at IS NULL
+           AND EXISTS (SELECT FROM fleet_host WHERE name = fleet_worker.host AND {HOST_ALIVE})),
        coalesce(bool_or(preferred AND lease.worker = fleet_worker.process AND lease.owner IS NOT NULL), false)
   FROM unnest(%s::int[]) AS wanted (event_id)
   JOIN event_cursor USING (event_id) JOIN lease USING (event_id)
@@ -66,19 +69,19 @@ class House:
         rows = self.conn.execute(OWNED, ([event.id for event in events],)).fetchall()
         return [(int(worker.rpartition(":")[2]), count) for worker, count in rows]
 
-    def wait_steady(self, events: list[StageEvent], workers: int) -> None:
-        """Until each of these is owned by who is to own it, and `workers` in all could decide."""
+    def wait_steady(self, events: list[StageEvent], hosts: int) -> None:
+        """Until each of these is owned by who is to own it, and on so many hosts somebody could decide."""
         ids = [event.id for event in events]
         seen = 0
 
         def steady() -> bool:
             nonlocal seen
             rows = self.conn.execute(ATTENDED, (ids,)).fetchall()
-            whole = len(rows) == len(ids) and all(warm >= workers and owned for warm, owned in rows)
+            whole = len(rows) == len(ids) and all(warm >= hosts and owned for warm, owned in rows)
             seen = seen + 1 if whole else 0
             return seen >= STEADY_LOOKS
 
-        wait(steady, f"each of {len(ids)} events has {workers} workers, and its owner is the one preferred")
+        wait(steady, f"each of {len(ids)} events is attended to on {hosts} hosts, and its owner is the one preferred")
 
     def says(self, method: str, path: str, body: Mapping[str, object]) -> Any:
         """A call of an operator."""

@@ -27,7 +27,7 @@ CONNECTIONS_REACH = 40
 ANSWER_SECONDS_MAX = 30
 WORKERS = 2
 
-CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'onsale%%'"
+CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'onsale%'"
 
 
 def measure_cold(report: Report, say: Say, effort: Effort) -> None:
@@ -43,8 +43,10 @@ def measure_cold(report: Report, say: Say, effort: Effort) -> None:
         done = asyncio.run(_ask(here, events, say))
         (process, owned), *others = here.owned(events)
         assert not others, "they share one worker all the time"
-        report.details["cold_events"] = {"owned_by_one": owned, "resident_mib": _resident_mib(process)}
-        lawful = True
+        workers = {each.pid for each in here.stack.workers()}
+        standing_by = max((_resident_mib(pid) for pid in workers - {process}), default=0.0)
+        memory = _resident_mib(process)
+        report.details["cold_events"] = {"owned_by_one": owned, "standing_by_mib": standing_by}
         findings, decisions = [], 0
         for event in events:
             found, truth = examine(here.target.database_url, event, [])
@@ -57,6 +59,7 @@ def measure_cold(report: Report, say: Say, effort: Effort) -> None:
         at_least("cold_events", [float(answered)], "events", count, lawful=lawful, note="on one worker"),
         for_the_record("cold_events_p99", [percentile(latencies, 0.99) / 1e6], "ms"),
         at_most("cold_events_connections", [float(connections)], "connections", CONNECTIONS_REACH),
+        for_the_record("cold_events_memory", [memory], "MiB", note=f"who stands by: {standing_by:,g} MiB"),
         for_the_record("cold_events_cpu", [cores], "cores", note="owner, standby, both engines"),
     ]
 
