@@ -32,8 +32,8 @@ SELECT lease.worker, count(*) FROM lease JOIN fleet_worker ON fleet_worker.proce
  WHERE lease.owner IS NOT NULL AND lease.event_id = ANY (%s) GROUP BY 1 ORDER BY 2 DESC, 1
 """
 ATTENDED = f"""
--- Of each event: on how many hosts a live worker owns it or follows it to its end, and whether who is to own it
--- does. A worker that ends counts no more, nor two on one host for two: the other host may be ended next.
+-- Of each event: on how many hosts a live worker owns it or follows it, and whether who is to own it does.
+-- A worker that ends counts no more, nor two on one host for two: the other host may be ended next.
 SELECT count(DISTINCT fleet_worker.host) FILTER (
          WHERE {WORKER_ALIVE} AND {WARM} AND stop_at IS NULL
            AND EXISTS (SELECT FROM fleet_host WHERE name = fleet_worker.host AND {HOST_ALIVE})),
@@ -81,7 +81,7 @@ class House:
             seen = seen + 1 if whole else 0
             return seen >= STEADY_LOOKS
 
-        wait(steady, f"each of {len(ids)} events is attended to on {hosts} hosts, and its owner is the one preferred")
+        wait(steady, f"{len(ids)} events are attended to on {hosts} hosts, each owned by who is preferred")
 
     def says(self, method: str, path: str, body: Mapping[str, object]) -> Any:
         """A call of an operator."""

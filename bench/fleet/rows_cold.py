@@ -25,7 +25,7 @@ REQUESTS_PER_SECOND = 100.0
 IDLE_SECONDS = 10.0
 CONNECTIONS_REACH = 40
 ANSWER_SECONDS_MAX = 30
-WORKERS = 2
+HOSTS = 2
 
 CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'onsale%'"
 
@@ -37,7 +37,7 @@ def measure_cold(report: Report, say: Say, effort: Effort) -> None:
         say(f"cold events: making {count}")
         events = [make_event(here.target.database_url, SEATS) for _ in range(count)]
         wait(lambda: len(here.owned(events)) == 1 and here.owned(events)[0][1] == count, "one owns them all")
-        here.wait_steady(events, WORKERS)
+        here.wait_steady(events, HOSTS)
         wait_known(here.target, events[-1])
         cores, connections = _at_rest(here, say)
         done = asyncio.run(_ask(here, events, say))

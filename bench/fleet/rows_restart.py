@@ -17,8 +17,8 @@ from bench.target import StageEvent, make_event, wait_known
 SEATS = 2_000
 SOCKETS = 200
 RATE_PER_SECOND = 400.0
-ROUND_SECONDS = 60.0
-WORKERS = 2
+ROUND_SECONDS = 75.0
+HOSTS = 2
 
 
 def measure_restart(report: Report, say: Say, effort: Effort) -> None:
@@ -26,7 +26,7 @@ def measure_restart(report: Report, say: Say, effort: Effort) -> None:
     with house({"left": 2, "right": 2}, gateways=2, one_address=True, chores=True) as here:
         event = make_event(here.target.database_url, SEATS, seats_per_buyer_max=1_000)
         wait_known(here.target, event)
-        here.wait_steady([event], WORKERS)
+        here.wait_steady([event], HOSTS)
         done = asyncio.run(_restarts(here, event, say))
         said = f"{done.sent:,} requests, {done.reconnects:,} sockets came back"
         lawful = judge_event(report, here.target.database_url, event, done.seen, "rolling restart", say)
@@ -47,7 +47,7 @@ async def _restarts(here: House, event: StageEvent, say: Say) -> Round:
             say(f"rolling restart: {name}")
             await asyncio.to_thread(here.stack.processes[name].stop)
             await asyncio.to_thread(here.stack.start_again, name)
-            await asyncio.to_thread(here.wait_steady, [event], WORKERS)
+            await asyncio.to_thread(here.wait_steady, [event], HOSTS)
         assert not going.done(), f"restarting everything took longer than {ROUND_SECONDS:g} s of requests"
         done = await going
     assert not done.unanswered, f"{done.unanswered} of {done.sent} requests were not answered: {done.errors}"
