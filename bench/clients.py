@@ -241,11 +241,13 @@ class Fleet:
             client.ask(request_id, client.pending[request_id][1], again=True)
 
     def lost(self, client: Buyer) -> None:
-        """The socket broke. During a round the client comes back; what it waits for is asked again."""
+        """The socket broke. During a round the client comes back if it waits for something or is to ask more;
+        what it waits for is asked again."""
         self._welcomed -= 1
         self._changed.set()
         client.stays = False
-        if self._running and self.orders.reconnect and client.pending:
+        asks_on = self.orders.mode is Mode.OPEN_LOOP and time.monotonic_ns() < self._stop_at_ns
+        if self._running and self.orders.reconnect and (client.pending or asks_on):
             self.round.reconnects += 1
             task = asyncio.get_running_loop().create_task(self._return(client))
             self._returning.add(task)
