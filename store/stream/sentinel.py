@@ -64,13 +64,15 @@ class SentinelAddress(Struct, frozen=True, kw_only=True):
 
 def read_address(url: str) -> SentinelAddress | None:
     """What the address says; None for one that names a server itself. Raises `AddressNotValid`."""
-    parts = urlsplit(url)
-    if parts.scheme not in SCHEMES:
+    scheme, _, rest = url.partition("://")
+    if scheme not in SCHEMES:
         return None
-    login, _, hosts = parts.netloc.rpartition("@")
+    rest, _, query = rest.partition("?")
+    at, _, path = rest.partition("/")  # not by urlsplit: it takes several hosts for a broken one
+    login, _, hosts = at.rpartition("@")
     user, _, password = login.partition(":")
-    name, _, database = parts.path.strip("/").partition("/")
-    asked = parse_qs(parts.query, strict_parsing=bool(parts.query))
+    name, _, database = path.strip("/").partition("/")
+    asked = parse_qs(query, strict_parsing=bool(query))
     unknown = asked.keys() - {"sentinel_user", "sentinel_password"}
     if not name or unknown or not (database or "0").isascii() or not (database or "0").isdigit():
         raise AddressNotValid(f"The address of a primary behind Sentinels is written {HOW}[/DATABASE].")
@@ -82,7 +84,7 @@ def read_address(url: str) -> SentinelAddress | None:
         password=unquote(password) or None,
         sentinel_user=asked.get("sentinel_user", [None])[0],
         sentinel_password=asked.get("sentinel_password", [None])[0],
-        tls=parts.scheme == "rediss+sentinel",
+        tls=scheme == "rediss+sentinel",
     )
 
 

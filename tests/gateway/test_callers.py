@@ -447,7 +447,10 @@ def nobody_connects(url):
     with psycopg.connect(f"{base}/postgres", autocommit=True) as admin:
         admin.execute(sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(named))
         try:
-            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+            ended = (
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = %s AND application_name <> 'test rig'"
+            )
             admin.execute(ended, [name])
             yield
         finally:
