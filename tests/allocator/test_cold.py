@@ -260,6 +260,8 @@ def test_a_hold_runs_out_though_nobody_asks_anything(house):
 
 
 def test_a_draft_opens_at_its_time(house):
+    house.ask(3)
+    house.wait_decided(3, 1)  # and with it the fact that it is open, which is taken back here
     house.truth.execute(
         "UPDATE event SET state = 'draft', opens_at = clock_timestamp() + interval '1 second' WHERE id = %s",
         (house.ids[3],),
