@@ -60,6 +60,8 @@ class Rooms(threading.Thread):
                         self._keep(conn, client)
             except (Unavailable, psycopg.OperationalError) as error:
                 log.warning("waiting rooms of events that share: %s; trying again", error)
+            except Exception:
+                log.exception("ALERT: the keeper of rooms of events that share stopped; beginning again")
             self._kept, self._looked_at = {}, 0.0
             self._stop_asked.wait(AWAY_SECONDS)
         client.close()

@@ -210,3 +210,20 @@ def test_where_nothing_is_owned_there_is_no_connection(conn, kept, owner):
     owner.events.clear()
     owner.until(lambda: not conn.execute(KEEPERS).fetchall(), "the connection ends")
     assert owner.rooms.is_alive()
+
+
+def test_whatever_fails_beside_a_step_is_an_alert_and_the_rooms_are_kept_on(kept, owner, monkeypatch, caplog):
+    (line,) = lines(kept, 1)
+    line.open()
+    owner.own(line)
+    begin, fails = Rooms._begin, iter([ValueError("a fault")])
+
+    def fail(self: Rooms, *given: Any) -> None:
+        for error in fails:
+            raise error
+        begin(self, *given)
+
+    monkeypatch.setattr(Rooms, "_begin", fail)
+    owner.rooms.start()
+    owner.until(lambda: len(line.called()) == 2, "it is kept after all")
+    assert "ALERT: the keeper of rooms" in caplog.text

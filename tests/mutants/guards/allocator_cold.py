@@ -32,6 +32,14 @@ MUTANTS: list[Mutant] = [
         f"{COLD}::test_with_the_connection_all_are_lost_and_all_are_taken_again",
         f"{COLD}::test_somebody_who_takes_one_from_an_owner_that_is_stuck_ends_the_connection_of_all",
     ),
+    In("allocator/cold/rooms.py")(
+        Kind.TAKEOVER,
+        "the keeper of rooms of events that share goes on whatever fails",
+        'log.exception("ALERT: the keeper of rooms of events that share stopped; beginning again")',
+        "raise",
+        "tests/allocator/test_cold_rooms.py"
+        "::test_whatever_fails_beside_a_step_is_an_alert_and_the_rooms_are_kept_on",
+    ),
     In("allocator/lease.py")(
         Kind.TAKEOVER,
         "of many events only those are told of that moved or are free",
