@@ -136,7 +136,8 @@ def _credit(seen: Seen, factor: float) -> float:
         return 0.0
     a_second = seen.pace / 60
     elapsed = max(0, seen.now - seen.decided_at) / 1_000_000
-    most = max(1.0, a_second * BURST_SECONDS)
+    burst = a_second * BURST_SECONDS
+    most = max(min(2.0, 1.0 + burst), burst)  # a slow pace keeps what a step went beyond one
     return max(seen.credit, min(most, seen.credit + a_second * factor * elapsed)) + seen.no_shows
 
 

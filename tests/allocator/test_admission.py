@@ -233,7 +233,8 @@ def test_whatever_happens_the_room_keeps_to_what_the_organiser_said(
         assert most is None or decision.called <= max(0, most - inside)
         # by the pace: a bucket of a few seconds that time fills, and that no-shows overfill
         if pace is not None:
-            bucket = max(Fraction(1), Fraction(pace, 60) * int(BURST_SECONDS))
+            burst = Fraction(pace, 60) * int(BURST_SECONDS)
+            bucket = max(min(Fraction(2), 1 + burst), burst)
             filled = min(bucket, allowed + Fraction(pace * (now - decided_at), 60 * SECOND))
             allowed = max(allowed, filled) + unused - decision.called
             assert allowed >= Fraction(-1, 1_000)

@@ -24,7 +24,10 @@ from store.settings import EngineUrls
 from tests.allocator.kept import Kept, keeping
 
 WAIT_SECONDS_MAX = 30
-KEEPERS = "SELECT pid FROM pg_stat_activity WHERE application_name = 'onsale keeper cold'"
+KEEPERS = """
+SELECT pid FROM pg_stat_activity
+ WHERE application_name = 'onsale keeper cold' AND datname = current_database()
+"""
 
 
 @pytest.fixture

@@ -126,7 +126,8 @@ class RoomWatch:
         total = 0
         for at, count in reversed(self._called):
             total += count
-            burst = max(1.0, a_second * BURST_SECONDS) + self._no_shows
+            some = a_second * BURST_SECONDS
+            burst = max(min(2.0, 1.0 + some), some) + self._no_shows
             if total > burst + a_second * (now_us - at) / SECOND + 1e-6:
                 yield f"too fast: {total} in {(now_us - at) / SECOND:.2f} s at a pace of {pace}"
                 return
