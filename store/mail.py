@@ -67,6 +67,8 @@ UPDATE mail_position SET number = %(to)s WHERE event_id = %(event)s AND number <
 
 WRITE: Final = """
 -- An arm for each: with OR between them every row would be held against every payment of the event.
+-- OFFSET 0 looks each row's payment up by itself: as a join, statistics from before the sale (a handful of
+-- payments) had every row held against every payment all the same.
 -- To whom a payment (wherever its order went meanwhile), or the one that bought an order, or any that bought
 -- one of an event that is called off belongs; once each. Who hears of the event what becomes of the money is
 -- not told the same of the order.
@@ -75,12 +77,15 @@ WITH told AS MATERIALIZED (
    WHERE event_id = %(event)s AND number > %(after)s AND number <= %(to)s),
 off AS (SELECT begun_at FROM called_off WHERE event_id = %(event)s),
 mails AS (
-  SELECT told.id, email, told.kind, told.body::jsonb FROM told
-    JOIN payment ON payment.id = (told.body ->> 'payment')::bigint
+  SELECT told.id, email, told.kind, told.body::jsonb FROM told JOIN LATERAL (
+      SELECT email FROM payment WHERE payment.id = (told.body ->> 'payment')::bigint
+      OFFSET 0) AS whose ON true
    WHERE told.kind = ANY (%(of_payment)s)
   UNION ALL
-  SELECT told.id, email, told.kind, told.body::jsonb FROM told
-    JOIN payment ON payment.event_id = told.event_id AND order_id = (told.body ->> 'order')::bigint
+  SELECT told.id, email, told.kind, told.body::jsonb FROM told JOIN LATERAL (
+      SELECT email, succeeded_at FROM payment
+       WHERE payment.event_id = told.event_id AND order_id = (told.body ->> 'order')::bigint
+      OFFSET 0) AS whose ON true
    WHERE told.kind = ANY (%(of_order)s)
      AND (told.body ->> 'reason' IS DISTINCT FROM 'event_canceled'
           OR succeeded_at > (SELECT begun_at FROM off))
