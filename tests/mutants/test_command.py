@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from onsale.commands import mutants as command
 from tests.mutants import runner
+from tests.mutants.catalogue import chosen
 from tests.mutants.mutant import Mutant
 from tests.mutants.runner import Failure, Outcome, Verdict
 
@@ -60,6 +61,16 @@ def test_one_that_is_not_caught_is_exit_code_1_and_is_named(call, verdict: Verdi
     assert result.exit_code == 1
     assert f"1 {verdict}" in result.stdout
     assert "a note" in result.stdout
+
+
+def test_a_sample_is_some_of_those_chosen(call, tmp_path: Path):
+    out = tmp_path / "out.json"
+    assert (
+        call(lambda _: Verdict.CAUGHT, "--only", "fence", "--sample", "2", "--json", str(out)).exit_code == 0
+    )
+    guards = {outcome["guard"] for outcome in json.loads(out.read_text())["outcomes"]}
+    assert len(guards) == 2
+    assert guards <= {mutant.guard for mutant in chosen(["fence"])}
 
 
 def test_a_word_that_no_guard_has_says_so(call):
