@@ -11,6 +11,7 @@ from typing import Final
 
 from onsale.chores.catalogue import chores
 from onsale.chores.crew import crew_for
+from onsale.chores.heard import Beat
 from onsale.chores.outside import payment_settings
 from onsale.chores.planner import Planner
 from onsale.chores.settings import ChoreSettings
@@ -36,6 +37,7 @@ def main() -> int:
     try:
         settings = ChoreSettings.from_env()
         payment_settings()
+        beat = Beat.begin(settings.beat)
     except OnsaleError as error:
         log.critical("%s", error)
         return 2
@@ -43,8 +45,11 @@ def main() -> int:
     try:
         while not stop.is_set():
             crew.look()
-            stop.wait(AWAY_SECONDS if _is_away(planner) else TURN_SECONDS)
+            pause = AWAY_SECONDS if _is_away(planner) else TURN_SECONDS
+            beat.give()
+            stop.wait(pause)
     finally:
+        beat.end()
         planner.close()
         crew.stop()
     return 0

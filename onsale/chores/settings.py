@@ -37,6 +37,8 @@ class ChoreSettings:
     """Where buyers reach the pages, without a slash at the end."""
     time_zone: tzinfo = UTC
     """In which dates are told in mails."""
+    beat: Path | None = None
+    """The file whose age tells the health check whether this host's chores go on (`onsale.chores.heard`)."""
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> ChoreSettings:
@@ -60,6 +62,7 @@ class ChoreSettings:
             mail_from=mail_from or MAIL_FROM,
             time_zone=_time_zone(source.get("ONSALE_TIME_ZONE") or "UTC"),
             public_url=(source.get("ONSALE_PUBLIC_URL") or PUBLIC_URL).rstrip("/"),
+            beat=Path(beat) if (beat := source.get("ONSALE_CHORES_BEAT")) else None,
         )
 
 

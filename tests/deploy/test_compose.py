@@ -119,9 +119,18 @@ def test_containers_of_others_have_no_more_rights_than_they_need(service):
 
 
 def test_every_service_that_stays_says_whether_it_is_well():
-    """But for chores, which nothing that sells waits for: how each stands is in Postgres."""
+    """What migrates does its work once and ends: its exit code says how it went."""
     without = {name for name, told in SERVICES.items() if "healthcheck" not in told}
-    assert without == {"migrate", "chores"}
+    assert without == {"migrate"}
+    assert SERVICES["migrate"]["restart"] == "no"
+
+
+@pytest.mark.parametrize("service", sorted({"worker", "chores"} & set(OURS)))
+def test_a_health_check_by_a_module_of_ours_names_one_that_exists(service):
+    """Behind the entrypoint, since what it asks is in secrets."""
+    test = SERVICES[service]["healthcheck"]["test"]
+    assert test[:3] == ["CMD", "sh", "/app/deploy/entrypoint.sh"]
+    assert _exists(_module_of(test[3:]))
 
 
 def test_files_that_others_are_given_exist_and_all_are_given():

@@ -12,8 +12,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import psutil
 import psycopg
 import pytest
 import yaml
@@ -44,6 +44,7 @@ class Composed:
         (self.secrets / "database_url").write_text(database_url)
         self.gateways = [free_port(), free_port()]
         self.provider = free_port()
+        self.beat = folder / "chores.beat"
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     def environment(self, service: str, **more: str) -> dict[str, str]:
@@ -78,7 +79,8 @@ class Composed:
             more = here | {"ONSALE_PORT": str(port), "ONSALE_TRUSTED_PROXIES": "127.0.0.0/8"}
             self.start(f"gateway-{number}", "gateway", **more)
         self.start("worker", "worker", ONSALE_HOST_NAME="here")
-        self.start("chores", "chores", ONSALE_DATA_DIR=str(self.folder / "data"))
+        own = {"ONSALE_DATA_DIR": str(self.folder / "data"), "ONSALE_CHORES_BEAT": str(self.beat)}
+        self.start("chores", "chores", **own)
         ports = (*self.gateways, self.provider)
         until(lambda: all(map(self.is_ready, ports)), "gateways and provider are ready")
 
@@ -138,15 +140,32 @@ def test_a_sale_goes_through_all_of_them(composed: Composed):
         until(lambda: conn.execute(looked).fetchall()[0][0], "chores ran")
 
 
+def health(composed: Composed, service: str, **more: str) -> int:
+    """The exit code of a service's health check."""
+    command = [str(ROOT / "deploy/entrypoint.sh"), *SERVICES[service]["healthcheck"]["test"][3:]]
+    env = composed.environment(service, **more)
+    return subprocess.run(["sh", *command], env=env, capture_output=True, cwd=ROOT, timeout=60).returncode
+
+
 def test_the_workers_health_check_finds_it_well_and_a_host_nobody_heard_of_not(composed: Composed):
-    command = [str(ROOT / "deploy/entrypoint.sh"), *SERVICES["worker"]["healthcheck"]["test"][3:]]
+    until(lambda: health(composed, "worker", ONSALE_HOST_NAME="here") == 0, "the host is heard of")
+    assert health(composed, "worker", ONSALE_HOST_NAME="elsewhere") == 1
 
-    def check(host: str) -> Any:
-        env = composed.environment("worker", ONSALE_HOST_NAME=host)
-        return subprocess.run(["sh", *command], env=env, capture_output=True, cwd=ROOT, timeout=60).returncode
 
-    until(lambda: check("here") == 0, "the host is heard of")
-    assert check("elsewhere") == 1
+def test_the_chores_health_check_finds_them_well_and_not_while_they_stand_still(composed: Composed):
+    def check() -> int:
+        return health(composed, "chores", ONSALE_CHORES_BEAT=str(composed.beat))
+
+    until(lambda: check() == 0, "the chores go on")
+    process = composed.running["chores"]
+    process.send_signal(signal.SIGSTOP)
+    try:
+        until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_STOPPED, "it stands still")
+        os.utime(composed.beat, (0, 0))
+        assert check() == 1
+    finally:
+        process.send_signal(signal.SIGCONT)
+    until(lambda: check() == 0, "they go on again")
 
 
 @pytest.fixture(scope="module")
