@@ -2,7 +2,8 @@
 
 The process is a program (`python -m onsale.rehearsals`) with an environment that names none of this onsale's
 engines, keys or providers: what it starts is a throwaway, and can be nothing else. It has the least of the
-machine's time, ends with this process, and is ended when it takes too long.
+machine's time, writes into one folder (`scratch`), ends with this process, and is ended when it takes too
+long.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import psycopg
 
 from onsale.engines.data_dir import REPOSITORY
 from onsale.engines.identity import Identity, launch_arguments
+from onsale.rehearsals import scratch
 from store.database import connect
 from store.errors import Unavailable
 from store.rehearsals import rows
@@ -57,29 +60,51 @@ def bare(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _run(conn: rows.Conn, database_url: str, taken: Taken, stop: threading.Event) -> None:
+    try:
+        with scratch.folder(os.environ) as folder:
+            why = _rehearse(conn, database_url, taken, stop, folder)
+    except scratch.NowhereToWrite as error:
+        log.warning("a rehearsal of %s cannot begin: %s", taken.event, error)
+        why = str(error)
+    rows.end(conn, taken.id, error=why or "It ended without a result; see the chores' log.")
+
+
+def _rehearse(
+    conn: rows.Conn, database_url: str, taken: Taken, stop: threading.Event, folder: Path
+) -> str | None:
+    """Until its process has ended; why it had to be, if it had."""
     process = subprocess.Popen(
         launch_arguments(
             Identity.SELF, signal.SIGKILL, sys.executable, "-m", "onsale.rehearsals", str(taken.id)
         ),
         stdin=subprocess.PIPE,
         cwd=REPOSITORY,
-        env={**bare(os.environ), "PYTHONPATH": str(REPOSITORY)},
+        env={**bare(os.environ), "PYTHONPATH": str(REPOSITORY), "TMPDIR": str(folder)},
         start_new_session=True,
     )
-    assert process.stdin is not None, "it was started with a pipe"
-    process.stdin.write(f"{database_url}\n{taken.event}\n{taken.buyers}\n{taken.sized_for}\n".encode())
-    process.stdin.close()
-    give_up_at, why = time.monotonic() + SECONDS_MAX, ""
-    while process.poll() is None and not why:
+    try:
+        assert process.stdin is not None, "it was started with a pipe"
+        process.stdin.write(f"{database_url}\n{taken.event}\n{taken.buyers}\n{taken.sized_for}\n".encode())
+        process.stdin.close()
+        return _watch(conn, taken.id, process, stop)
+    finally:  # also where Postgres went away: nobody would watch it any more
+        if process.poll() is None:
+            _end(process)
+
+
+def _watch(
+    conn: rows.Conn, rehearsal_id: int, process: subprocess.Popen[bytes], stop: threading.Event
+) -> str | None:
+    """Until it has ended by itself, or is to be ended: why."""
+    give_up_at = time.monotonic() + SECONDS_MAX
+    while process.poll() is None:
         if stop.wait(ALIVE_SECONDS):
-            why = "The chores were stopped; ask for it again."
-        elif not rows.alive(conn, taken.id):
-            why = "It counted as over."
-        elif time.monotonic() > give_up_at:
-            why = f"It took longer than {SECONDS_MAX} s. Rehearse with fewer buyers."
-    if why:
-        _end(process)
-    rows.end(conn, taken.id, error=why or "It ended without a result; see the chores' log.")
+            return "The chores were stopped; ask for it again."
+        if not rows.alive(conn, rehearsal_id):
+            return "It counted as over."
+        if time.monotonic() > give_up_at:
+            return f"It took longer than {SECONDS_MAX} s. Rehearse with fewer buyers."
+    return None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -39,6 +39,7 @@ def _settings_read() -> set[str]:
         "gateway/settings.py",
         "gateway/room/settings.py",
         "onsale/chores/settings.py",
+        "onsale/rehearsals/scratch.py",
         "onsale/simulated/settings.py",
         "store/subscribers/addresses.py",
         "onsale/engines/data_dir.py",

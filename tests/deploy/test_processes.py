@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -35,8 +35,18 @@ REHEARSAL = dict(
 class Composed:
     """The services, as Compose would start them, but for where they listen and find each other."""
 
-    def __init__(self, folder: Path, database_url: str, redis_url: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        database_url: str,
+        redis_url: str,
+        *,
+        code: Path = ROOT,
+        as_whom: Sequence[str] = (),
+    ) -> None:
+        """`code` is where the rooms are; `as_whom` a program that gives rights up and becomes a service."""
         self.folder, self.database_url, self.redis_url = folder, database_url, redis_url
+        self.code, self.as_whom = code, as_whom
         (folder / "make-secrets.sh").write_text((ROOT / "deploy/make-secrets.sh").read_text())
         subprocess.run(["sh", folder / "make-secrets.sh"], check=True, capture_output=True)
         self.secrets = folder / "secrets"
@@ -58,13 +68,14 @@ class Composed:
         if "REDIS_URL" in told:
             told["REDIS_URL"] = self.redis_url
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        return {"PATH": path, "PYTHONPATH": str(ROOT), **told, **more}
+        return {"PATH": path, "PYTHONPATH": str(self.code), **told, **more}
 
     def start(self, name: str, service: str, **more: str) -> subprocess.Popen[bytes]:
-        command = ["sh", str(ROOT / "deploy/entrypoint.sh"), *SERVICES[service]["command"]]
+        entrypoint = str(self.code / "deploy/entrypoint.sh")
+        command = [*self.as_whom, "sh", entrypoint, *SERVICES[service]["command"]]
         with (self.folder / f"{name}.log").open("wb") as log:
             self.running[name] = subprocess.Popen(
-                command, env=self.environment(service, **more), stdout=log, stderr=log, cwd=ROOT
+                command, env=self.environment(service, **more), stdout=log, stderr=log, cwd=self.code
             )
         return self.running[name]
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from tests.mutants.mutant import In, Kind, Mutant
 
+REHEARSALS = "tests/onsale/test_rehearsals.py"
 HEARD = "tests/onsale/chores/test_heard.py"
 heard = In("onsale/chores/heard.py")
+
+scratch = In("onsale/rehearsals/scratch.py")
 
 MUTANTS: list[Mutant] = [
     heard(
@@ -21,5 +24,26 @@ MUTANTS: list[Mutant] = [
         "late = [run.chore for run in found if run.late]",
         "late = [run.chore for run in found if run.late and not run.alive_at]",
         f"{HEARD}::test_a_chore_that_nobody_runs_any_more_is_told_by_name",
+    ),
+    In("onsale/rehearsals/chore.py")(
+        Kind.CONDITION,
+        "a rehearsal writes into its own folder",
+        ', "TMPDIR": str(folder)}',
+        "}",
+        f"{REHEARSALS}::test_a_rehearsal_is_run_to_its_result_and_writes_into_its_own_folder",
+    ),
+    scratch(
+        Kind.BOUND,
+        "a rehearsal begins where there is room for it",
+        "        if free < FREE_BYTES_MIN:\n",
+        "        if free < 0:\n",
+        f"{REHEARSALS}::test_where_there_is_no_room_it_does_not_begin",
+    ),
+    scratch(
+        Kind.BOUND,
+        "what a killed rehearsal left does not stay",
+        "        if old:\n",
+        "        if False:\n",
+        f"{REHEARSALS}::test_folders_of_killed_hosts_go_and_others_stay",
     ),
 ]
