@@ -28,27 +28,6 @@ OURS = sorted(name for name, service in SERVICES.items() if service.get("build")
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 ENTRYPOINT = ROOT / "deploy/entrypoint.sh"
 REHEARSAL = ROOT / "deploy/rehearsal.env"
-SECRETS = re.search(r"for name in ([A-Z_ \\\n]+);", ENTRYPOINT.read_text())
-
-
-def _settings_read() -> set[str]:
-    """Every environment variable that a settings module or the migration names in quotes."""
-    sources = [
-        "store/settings.py",
-        "store/migrate.py",
-        "gateway/settings.py",
-        "gateway/room/settings.py",
-        "onsale/chores/settings.py",
-        "onsale/rehearsals/scratch.py",
-        "onsale/simulated/settings.py",
-        "store/subscribers/addresses.py",
-        "onsale/engines/data_dir.py",
-        "allocator/fleet/settings.py",
-        "store/logs.py",
-    ]
-    found = [re.findall(r'"((?:ONSALE_|DATABASE_|REDIS_)[A-Z_]+)"', (ROOT / source).read_text())
-             for source in sources]  # fmt: skip
-    return {name for names in found for name in names}
 
 
 OTHERS = sorted(set(SERVICES) - set(OURS))
@@ -93,14 +72,6 @@ def test_the_images_own_command_and_copies_exist():
     assert [path for path in copied if not (ROOT / path).exists()] == []
     allowed = set((ROOT / ".dockerignore").read_text().split())
     assert {f"!{path}" for path in copied} <= allowed
-
-
-@pytest.mark.parametrize("service", OURS)
-def test_every_variable_is_one_the_settings_read(service):
-    assert SECRETS is not None
-    from_files = {f"{name}_FILE": name for name in SECRETS[1].replace("\\", " ").split()}
-    for name in SERVICES[service]["environment"]:
-        assert from_files.get(name, name) in _settings_read(), name
 
 
 @pytest.mark.parametrize("service", OURS)
