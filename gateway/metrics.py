@@ -19,6 +19,7 @@ from store.payments.states import PaymentState
 
 if TYPE_CHECKING:
     from gateway.events import EventRuntime
+    from gateway.live.feed import LiveFeed
     from gateway.payments.desk import Desk
     from gateway.runtime import Runtime
 
@@ -86,8 +87,21 @@ class _Reader(Collector):
         for code, count in sorted(self._runtime.callers.refused.items()):
             refused.add_metric([code], count)
         yield refused
+        yield from _of_consoles(self._runtime.live)
         yield from of_rooms(events, self._runtime.streams)
         yield from _of_payments(self._runtime.payments)
+
+
+def _of_consoles(live: LiveFeed) -> Iterator[Metric]:
+    yield GaugeMetricFamily("onsale_gateway_consoles", "Consoles that are told here.", value=live.watching)
+    yield GaugeMetricFamily(
+        "onsale_gateway_consoles_max", "Consoles there may be.", value=live.hub.sockets_max
+    )
+    yield CounterMetricFamily(
+        "onsale_gateway_consoles_slow_closed",
+        "Consoles closed for reading slowly.",
+        value=live.hub.slow_closed,
+    )
 
 
 def _of_payments(desk: Desk) -> Iterator[Metric]:
@@ -140,6 +154,12 @@ class Metrics:
             registry=self._registry,
             buckets=(0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2.0),
         )
+        self._console_reading_seconds = Histogram(
+            "onsale_gateway_console_reading_seconds",
+            "Time of one look at Postgres for all consoles that watch here.",
+            registry=self._registry,
+            buckets=(0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0),
+        )
         self._engine_up = Gauge(
             "onsale_gateway_engine_up",
             "1 where the engine answers this gateway.",
@@ -158,6 +178,9 @@ class Metrics:
     def settled(self, size: int, seconds: float) -> None:
         self._settled.observe(size)
         self._settle_seconds.observe(seconds)
+
+    def looked(self, seconds: float) -> None:
+        self._console_reading_seconds.observe(seconds)
 
     def text(self, engines: Mapping[str, bool]) -> bytes:
         """The exposition format; `engines` says which of them answers this gateway now."""

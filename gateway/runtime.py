@@ -53,7 +53,7 @@ class Runtime:
         self.events = Events(Parts(settings, self.gateway_id, pool, client, self.metrics, self.guard))
         self.payments = Desk(settings, pool, client, self.events, self.gateway_id, self.metrics)
         self.streams = Streams(settings.bounds.streams_max)
-        self.live = LiveFeed(settings.engines, client)
+        self.live = LiveFeed(settings.engines, client, self.metrics.looked)
         self.stopping = False
         self.metrics.read(self)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -67,7 +68,11 @@ class Watcher:
 class LiveFeed:
     """One gateway's."""
 
-    def __init__(self, engines: EngineUrls, client: redis.asyncio.Redis) -> None:
+    def __init__(
+        self, engines: EngineUrls, client: redis.asyncio.Redis, on_reading: Callable[[float], None]
+    ) -> None:
+        """`on_reading` is told how many seconds each look at Postgres took."""
+        self._on_reading = on_reading
         self._database_url = engines.database_url
         self._redis = client
         self.hub = Hub(WATCHERS_MAX)
@@ -79,6 +84,11 @@ class LiveFeed:
         self._told: dict[object, bytes] = {}
         """What was told last of launches by scope, and of an event by its name; without what moves anyway."""
         self.readings = 0
+
+    @property
+    def watching(self) -> int:
+        """Consoles that are told here."""
+        return len(self._watchers)
 
     def start(self) -> None:
         """Read for whoever watches, until `stop`."""
@@ -138,7 +148,9 @@ class LiveFeed:
         watched = {one.event for one in self._watchers if one.event is not None}
         with self._steady, self._eager:
             self.readings += 1
+            begun = time.perf_counter()
             seen = await _in_thread(view.look, reader, conn, watched, newcomers)
+            self._on_reading(time.perf_counter() - begun)
             stream_away = await self.stream_away()
         needs = needs_around(seen.around, stream_away=stream_away)
         self._tell_launches(seen, needs)

@@ -7,6 +7,7 @@ import json
 
 import psycopg
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from websockets.asyncio.client import connect
 
 from gateway.live import feed as feed_module
@@ -306,3 +307,23 @@ def test_a_history_fits_into_what_a_socket_may_have_unread():
     frame = feed_module._history_frame("an-event", [row] * samples.ROWS_DEFAULT)
     assert len(frame) < 60_000
     assert json.loads(frame)["columns"][0] == "at_ms"
+
+
+@scenario
+async def test_watchers_and_readings_are_numbers_of_the_gateway(engine_urls, event):
+    def told(served):
+        text = served.runtime.metrics.text({}).decode()
+        families = {family.name: family for family in text_string_to_metric_families(text)}
+        readings = families["onsale_gateway_console_reading_seconds"]
+        [count] = [one.value for one in readings.samples if one.name.endswith("_count")]
+        [watch] = families["onsale_gateway_consoles"].samples
+        return watch.value, count
+
+    async with gateway(engine_urls, operator_key=KEY) as served:
+        assert told(served) == (0, 0), "nobody watches, nothing is read"
+        async with watching(served) as anna:
+            await anna.receive("launches")
+            watch, count = told(served)
+            assert watch == 1
+            assert 1 <= count <= served.runtime.live.readings
+        await until(lambda: told(served)[0] == 0)
