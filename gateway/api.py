@@ -16,7 +16,6 @@ from fastapi import APIRouter, FastAPI, Header, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from msgspec import UNSET
 from starlette.exceptions import HTTPException
-from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.routing import Match
 
@@ -24,10 +23,11 @@ from gateway import health, operators, pages
 from gateway.bodies import BoundedBodies
 from gateway.buyers import owning
 from gateway.buyers.decode import Confirm, Extend, ExtendBody, Release, ReleaseBody, body_from_json
-from gateway.buyers.posting import EXPOSED, authenticate
+from gateway.buyers.posting import authenticate
 from gateway.buyers.recall import DATABASE_AWAY
 from gateway.buyers.tokens import Buyer
-from gateway.idempotency import REPLAYED, Idempotent, taken_in
+from gateway.cross_origin import CrossOrigin
+from gateway.idempotency import Idempotent, taken_in
 from gateway.openapi import openapi
 from gateway.payments import routes as payments
 from gateway.problems import PROBLEM_TYPE, FarTooLarge, body_of, problem_body, retry_after_of, status_of
@@ -334,13 +334,7 @@ def create_api(settings: Settings) -> FastAPI:
     app = FastAPI(title="onsale", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_middleware(BoundedBodies)
     app.add_middleware(Idempotent, refused=_problem)
-    app.add_middleware(
-        CORSMiddleware,
-        allow_origins=sorted(settings.origins),
-        allow_methods=["GET", "POST", "PUT"],
-        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Prefer"],
-        expose_headers=[*EXPOSED.decode().split(", "), REPLAYED],
-    )
+    app.add_middleware(CrossOrigin, origins=settings.origins)
     app.add_exception_handler(OnsaleError, _on_error)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(RequestValidationError, _on_validation)

@@ -245,6 +245,13 @@ WHAT: list[Mutant] = [
         "            pass\n",
         f"{AUDITED}::test_every_change_leaves_a_row_that_says_who_did_what",
     ),
+    In("gateway/cross_origin.py")(
+        Kind.TOKEN,
+        "no page of another origin may operate",
+        'if path == OPERATORS or path.startswith(f"{OPERATORS}/"):',
+        "if path == OPERATORS:",
+        "tests/gateway/test_cross_origin.py::test_no_page_of_another_origin_may_operate_listed_or_not",
+    ),
 ]
 
 MUTANTS: list[Mutant] = [*WHO, *SESSIONS, *WHAT]
