@@ -135,11 +135,11 @@ class Prefer(Step, frozen=True, kw_only=True):
 
 
 class Note(Step, frozen=True, kw_only=True):
-    """Since when an event is busy, or quiet."""
+    """Since when an event is busy, or quiet. A first row is of edition 0: no operator changed anything."""
 
     SQL = """
-    INSERT INTO fleet_event (event_id, busy_since, quiet_since)
-    VALUES (%(event)s, to_timestamp(%(busy_since)s::bigint / 1000.0),
+    INSERT INTO fleet_event (event_id, edition, busy_since, quiet_since)
+    VALUES (%(event)s, 0, to_timestamp(%(busy_since)s::bigint / 1000.0),
             to_timestamp(%(quiet_since)s::bigint / 1000.0))
     ON CONFLICT (event_id) DO UPDATE
        SET busy_since = excluded.busy_since, quiet_since = excluded.quiet_since
@@ -153,8 +153,8 @@ class Note(Step, frozen=True, kw_only=True):
 
 class _Turn(Step, frozen=True, kw_only=True):
     SQL = """
-    INSERT INTO fleet_event (event_id, hot, hot_since)
-    VALUES (%(event)s, %(hot)s, CASE WHEN %(hot)s THEN clock_timestamp() END)
+    INSERT INTO fleet_event (event_id, edition, hot, hot_since)
+    VALUES (%(event)s, 0, %(hot)s, CASE WHEN %(hot)s THEN clock_timestamp() END)
     ON CONFLICT (event_id) DO UPDATE
        SET hot = excluded.hot, hot_since = excluded.hot_since, busy_since = NULL, quiet_since = NULL
      WHERE fleet_event.edition = %(edition)s AND fleet_event.hot <> excluded.hot"""

@@ -106,6 +106,13 @@ MUTANTS: list[Mutant] = [
         "",
         f"{READ}::test_old_rows_of_the_log_go_a_bounded_number_at_a_time",
     ),
+    In("store/fleet/steps.py")(
+        Kind.CONDITION,
+        "what the planner notes first is no operator's edition",
+        "    VALUES (%(event)s, 0, %(hot)s,",
+        "    VALUES (%(event)s, 1, %(hot)s,",
+        f"{EDIT}::test_what_the_planner_notes_is_no_operators_change",
+    ),
     trim(
         Kind.BOUND,
         "the fleet's log is trimmed by a chore",

@@ -10,7 +10,8 @@ import pytest
 from store import audit
 from store.audit import Said
 from store.errors import BadRequest, Conflicted, NotFound, Refused, Unavailable
-from store.fleet import edit, log, turn
+from store.fleet import edit, log, steps, turn
+from store.fleet.steps import Heat, Note
 from store.fleet.words import FleetWhat, Mode
 from tests.store.fleet import fleet_rows as rows
 
@@ -87,6 +88,15 @@ def test_who_saw_another_edition_is_told_what_it_is_now(conn, gala):
     assert error.code == "fleet_changed"
     assert "gala has 3 workers, mode auto, in edition 1, not 0" in str(error)
     assert edit.scale(conn, "gala", OLGA, workers=4, edition=1).edition == 2
+
+
+def test_what_the_planner_notes_is_no_operators_change(conn, gala):
+    note = Note(event=gala, edition=0, busy_since=1, quiet_since=None, why="")
+    steps.write(conn, [note, Heat(event=gala, edition=0, why="it is busy")])
+    other = rows.add_event(conn, "other")
+    steps.write(conn, [Heat(event=other, edition=0, why="it is busy")])
+    for slug in ("gala", "other"):
+        assert edit.scale(conn, slug, OLGA, workers=3, edition=0).edition == 1
 
 
 def test_of_two_operators_at_once_one_is_refused(conn, gala, database_url):
