@@ -1,11 +1,13 @@
 """The operators' HTTP for what they take away of a sale: `…/export/{what}.{csv|json}`, streamed.
 
 What names people is for owners, and leaves a row in the audit. Few run at once, each on a connection of its
-own; one whose client reads nothing for `IDLE_SECONDS_MAX` loses it, and ends in the middle of its file.
+own; one whose client reads nothing for `IDLE_SECONDS_MAX` ends in the middle of its file, and makes room.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -25,6 +27,8 @@ from store.errors import Unavailable
 from store.events import get_event
 from store.operators.words import Role
 
+log = logging.getLogger("onsale.gateway")
+
 EXPORTS_MAX: Final = 3
 """Of one gateway at a time."""
 IDLE_SECONDS_MAX: Final = 60
@@ -41,9 +45,13 @@ async def take_away(request: Request, event: Slug, what: What, kind: Format) -> 
     caller = caller_of(request)
     if what in PERSONAL and not caller.role.includes(Role.OWNER):
         raise Forbidden("role_required", f"{what} name people: this is for owners. Ask one of them.")
-    number = await in_database(request, lambda conn: _begin(conn, request, event, what))
-    pieces = _Pieces(request, number, what, kind)
-    await anyio.to_thread.run_sync(pieces.open)
+    pieces = _Pieces(request)
+    try:
+        number = await in_database(request, lambda conn: _begin(conn, request, event, what))
+        await anyio.to_thread.run_sync(pieces.open, number, what, kind)
+    except BaseException:
+        pieces.close()
+        raise
     headers = {
         "Content-Disposition": f'attachment; filename="{event}-{what}.{kind}"',
         "Cache-Control": "no-store",
@@ -60,21 +68,23 @@ def _begin(conn: Conn, request: Request, event: str, what: What) -> int:
 
 
 class _Pieces:
-    """A file's pieces, read as they are sent."""
+    """A file's pieces, read as they are sent. Made and closed by the event loop alone, so no two take the
+    last place; raises `Busy` (exports_busy)."""
 
-    def __init__(self, request: Request, event_id: int, what: What, kind: Format) -> None:
+    def __init__(self, request: Request) -> None:
         self._state = request.app.state
         self._database_url = settings_of(request).engines.database_url
-        self._asked = event_id, what, kind
-        self._open: tuple[psycopg.Connection[Any], Iterator[bytes]] | None = None
-
-    def open(self) -> None:
-        """Raises `Busy` (exports_busy) and `Unavailable`."""
+        self._conn: psycopg.Connection[Any] | None = None
+        self._read: Iterator[bytes] = iter(())
         running = getattr(self._state, "exports", 0)
         if running >= EXPORTS_MAX:
             raise Busy("exports_busy", "Other exports are under way. Try again when they are done.")
+        self._state.exports = running + 1
+
+    def open(self, event_id: int, what: What, kind: Format) -> None:
+        """Raises `Unavailable`."""
         try:
-            conn: psycopg.Connection[Any] = psycopg.connect(
+            self._conn = psycopg.connect(
                 self._database_url,
                 autocommit=True,
                 connect_timeout=CONNECT_SECONDS_MAX,
@@ -84,19 +94,16 @@ class _Pieces:
             )
         except psycopg.OperationalError as error:
             raise Unavailable("Postgres does not answer. Try again shortly.") from error
-        self._state.exports = running + 1
-        self._open = conn, export(conn, *self._asked)
+        self._read = export(self._conn, event_id, what, kind)
 
     def __iter__(self) -> Iterator[bytes]:
-        assert self._open is not None, "it is opened before it is read"
-        return self._open[1]
+        return self._read
 
     def close(self) -> None:
-        """Nothing more is read; the next export may begin."""
-        if self._open is not None:
-            self._open[0].close()
-            self._open = None
-            self._state.exports -= 1
+        """Once: nothing more is read, and the next export may begin."""
+        if self._conn is not None:
+            self._conn.close()
+        self._state.exports -= 1
 
 
 class _Export(StreamingResponse):
@@ -107,7 +114,13 @@ class _Export(StreamingResponse):
         self._pieces = pieces
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def send_in_time(message: Any) -> None:
+            async with asyncio.timeout(IDLE_SECONDS_MAX):
+                await send(message)
+
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, send_in_time)
+        except TimeoutError:  # an answer without its end: the server closes the connection
+            log.warning("an export ended in its middle: nothing was read for %s s", IDLE_SECONDS_MAX)
         finally:
             self._pieces.close()

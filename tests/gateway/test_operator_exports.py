@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from types import SimpleNamespace
+
+import psycopg
 import pytest
 
 from gateway.operators import exports
 from store.console.export import COLUMNS, What
 from store.operators.words import Role
-from tests.gateway.rig import EVENT, gateway, make_event, scenario
+from tests.gateway.rig import EVENT, gateway, make_event, scenario, until
 from tests.gateway.test_live import key_of
 
 KEY = "an operator key of the tests"
@@ -62,3 +67,46 @@ async def test_what_is_wrong_is_said(engine_urls, event, monkeypatch):
         monkeypatch.setattr(exports, "EXPORTS_MAX", 0)
         busy = await get(served, "seats.csv")
         assert (busy.status, busy.json()["code"]) == (503, "exports_busy")
+
+
+@scenario
+async def test_one_that_is_still_connecting_counts_and_who_is_refused_is_not_audited(
+    engine_urls, event, monkeypatch
+):
+    connecting, go_on = threading.Event(), threading.Event()
+
+    def connect(*given, **more):
+        connecting.set()
+        assert go_on.wait(10), "the second was to be refused meanwhile"
+        return psycopg.connect(*given, **more)
+
+    monkeypatch.setattr(exports, "EXPORTS_MAX", 1)
+    names = {"Connection": psycopg.Connection, "OperationalError": psycopg.OperationalError}
+    monkeypatch.setattr(exports, "psycopg", SimpleNamespace(connect=connect, **names))
+    async with gateway(engine_urls, operator_key=KEY) as served:
+        first = asyncio.create_task(get(served, "seats.csv"))
+        await until(connecting.is_set)
+        try:
+            async with asyncio.timeout(5):
+                busy = await get(served, "orders.csv")
+        finally:
+            go_on.set()
+        assert (busy.status, busy.json()["code"], (await first).status) == (503, "exports_busy", 200)
+        rows = await served.http("GET", f"/v1/operator/events/{EVENT}/audit", headers=HEAD)
+        assert rows.json()["audit"] == []
+        await until(lambda: served.app.api.state.exports == 0)
+        nowhere = await served.http("GET", "/v1/operator/events/nowhere/export/seats.csv", headers=HEAD)
+        assert (nowhere.status, served.app.api.state.exports) == (404, 0)
+
+
+@scenario
+async def test_who_reads_nothing_keeps_nobody_from_theirs(engine_urls, event, monkeypatch):
+    monkeypatch.setattr(exports, "IDLE_SECONDS_MAX", 1)
+    monkeypatch.setattr(exports, "export", lambda *_: iter([b"x" * 1_000_000] * 1_000))
+    async with gateway(engine_urls, operator_key=KEY) as served:
+        _, writer = await asyncio.open_connection("127.0.0.1", served.port)
+        head = f"Host: x\r\nAuthorization: Bearer {KEY}"
+        writer.write(f"GET {PATH}/seats.csv HTTP/1.1\r\n{head}\r\n\r\n".encode())
+        await until(lambda: getattr(served.app.api.state, "exports", 0) == 1)
+        await until(lambda: served.app.api.state.exports == 0)
+        writer.close()

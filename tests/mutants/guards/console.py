@@ -27,6 +27,27 @@ MUTANTS: list[Mutant] = [
         f"{LIVE}::test_a_key_that_is_revoked_watches_no_longer",
     ),
     feed(
+        Kind.BOUND,
+        "who says nothing to a console's socket takes no watcher's place",
+        "return len(self.hub.clients) - self.strangers >= WATCHERS_MAX",
+        "return len(self.hub.clients) >= WATCHERS_MAX",
+        f"{LIVE}::test_who_does_not_say_who_they_are_keeps_no_operator_from_watching",
+    ),
+    socket(
+        Kind.BOUND,
+        "who is to say hello to a console's socket waits among few",
+        "if live.strangers >= STRANGERS_MAX:",
+        "if live.strangers < 0:",
+        f"{LIVE}::test_who_does_not_say_who_they_are_keeps_no_operator_from_watching",
+    ),
+    socket(
+        Kind.BOUND,
+        "who says hello to a console's socket late finds no more watchers than may be",
+        "            if live.full:\n",
+        "            if False:\n",
+        f"{LIVE}::test_who_does_not_say_who_they_are_keeps_no_operator_from_watching",
+    ),
+    feed(
         Kind.TOKEN,
         "a console sees the launches of its key alone",
         "if one.caller.may_see(launch.slug)]",
@@ -46,6 +67,20 @@ MUTANTS: list[Mutant] = [
         "if what in PERSONAL and not caller.role.includes(Role.OWNER):",
         "if what in PERSONAL and caller is None:",
         f"{EXPORTS}::test_what_names_people_is_for_owners_and_is_audited",
+    ),
+    In("gateway/operators/exports.py")(
+        Kind.BOUND,
+        "an export counts from when it is asked for",
+        "        self._state.exports = running + 1\n",
+        "        self._state.exports = running\n",
+        f"{EXPORTS}::test_one_that_is_still_connecting_counts_and_who_is_refused_is_not_audited",
+    ),
+    In("gateway/operators/exports.py")(
+        Kind.BOUND,
+        "an export that nobody reads makes room",
+        "            async with asyncio.timeout(IDLE_SECONDS_MAX):\n",
+        "            async with asyncio.timeout(None):\n",
+        f"{EXPORTS}::test_who_reads_nothing_keeps_nobody_from_theirs",
     ),
     In("store/console/export.py")(
         Kind.CONDITION,
