@@ -84,6 +84,13 @@ class LiveFeed:
         self._told: dict[object, bytes] = {}
         """What was told last of launches by scope, and of an event by its name; without what moves anyway."""
         self.readings = 0
+        self.strangers = 0
+        """Sockets that have not said yet who they are: they take no watcher's place."""
+
+    @property
+    def full(self) -> bool:
+        """Whether as many watch as may."""
+        return len(self.hub.clients) - self.strangers >= WATCHERS_MAX
 
     @property
     def watching(self) -> int:

@@ -31,6 +31,11 @@ BELIEVED_SECONDS: Final = 15.0
 FRAMES_MAX: Final = 1_000
 """What one socket may say in all: a console says a frame for each page it shows."""
 TEXT_BYTES_MAX: Final = 1_024
+STRANGERS_MAX: Final = 100
+"""Sockets whose first frame is to say who they are. Consoles are known by their cookie before that, so
+whoever holds these places keeps no console out."""
+FULL: Final = f"{WATCHERS_MAX} consoles watch here already; come back shortly"
+CROWDED: Final = f"{STRANGERS_MAX} are to say hello here already; come back shortly"
 
 
 class Hello(Struct, frozen=True, tag="hello", tag_field="type", forbid_unknown_fields=True):
@@ -53,13 +58,13 @@ async def serve(runtime: Runtime, scope: Message, receive: Any, send: Any) -> No
     await receive()  # websocket.connect
     await send({"type": "websocket.accept"})
     hub = runtime.live.hub
-    full = hub.full or runtime.stopping
+    full = runtime.live.full or runtime.stopping
     protocol: SocketProtocol | None = scope.get("extensions", {}).get(EXTENSION, {}).get("protocol")
     client = hub.enter(send, None if protocol is None else protocol.write_text)
     socket = LiveSocket(runtime, scope, client)
     try:
         if full:
-            client.close(TRY_LATER, f"{WATCHERS_MAX} consoles watch here already; come back shortly")
+            client.close(TRY_LATER, FULL)
         elif await socket.greet(receive):
             await socket.listen(receive)
     finally:
@@ -137,13 +142,21 @@ class LiveSocket:
 
     async def _key_of_hello(self, receive: Any) -> str | None:
         """The key in the first frame; None when the socket was closed."""
+        live = self._runtime.live
+        if live.strangers >= STRANGERS_MAX:
+            self._client.close(TRY_LATER, CROWDED)
+            return None
         seconds = self._runtime.settings.bounds.hello_seconds_max
         timer = asyncio.get_running_loop().call_later(
             seconds, self._client.close, NO_HELLO, "no hello in time"
         )
+        live.strangers += 1
         try:
             message = await receive()
+            if live.full:
+                self._client.close(TRY_LATER, FULL)
         finally:
+            live.strangers -= 1
             timer.cancel()
         if message["type"] != "websocket.receive" or self._client.closed:
             return None

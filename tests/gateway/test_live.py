@@ -257,6 +257,25 @@ async def test_more_than_so_many_are_told_to_come_back(engine_urls, event, monke
 
 
 @scenario
+async def test_who_does_not_say_who_they_are_keeps_no_operator_from_watching(engine_urls, event, monkeypatch):
+    monkeypatch.setattr(feed_module, "WATCHERS_MAX", 1)
+    monkeypatch.setattr(socket_module, "STRANGERS_MAX", 1)
+    async with gateway(engine_urls, operator_key=KEY) as served, bare(served) as stranger:
+        await until(lambda: served.runtime.live.strangers == 1)
+        async with bare(served) as another:
+            assert await another.close_code() == 1013
+        head = {"Authorization": f"Bearer {KEY}"}
+        async with bare(served, additional_headers=head) as anna:
+            assert (await anna.receive("ready"))["role"] == "owner"
+            await stranger.send({"type": "hello", "key": KEY})
+            assert await stranger.close_code() == 1013
+        await until(lambda: not served.runtime.live.hub.clients)
+        assert served.runtime.live.strangers == 0
+        async with watching(served) as vera:
+            await vera.receive("launches")
+
+
+@scenario
 async def test_many_launches_are_told_less_often(engine_urls, event, monkeypatch):
     monkeypatch.setattr(feed_module, "LAUNCHES_BYTES_A_SECOND", 1)
     async with (
