@@ -87,9 +87,8 @@ def _rehearse(
         process.stdin.write(f"{database_url}\n{taken.event}\n{taken.buyers}\n{taken.sized_for}\n".encode())
         process.stdin.close()
         return _watch(conn, taken.id, process, stop)
-    finally:  # also where Postgres went away: nobody would watch it any more
-        if process.poll() is None:
-            _end(process)
+    finally:
+        _end(process)  # also where Postgres went away: the next one would run beside it
 
 
 def _watch(
@@ -108,6 +107,7 @@ def _watch(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    """The same where it has ended by itself."""
     process.terminate()
     try:
         process.wait(STOP_SECONDS_MAX)

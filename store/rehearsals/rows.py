@@ -51,11 +51,16 @@ VALUES (%(event)s, %(buyers)s, %(sized_for)s, %(who)s, %(why)s, %(beside)s)
 ON CONFLICT DO NOTHING RETURNING id
 """
 GIVE_UP: Final = f"""
+-- Also what was asked for while nothing was on sale, and has not begun: the sale that opened goes first.
 UPDATE rehearsal SET state = 'failed', ended_at = clock_timestamp(),
-       error = CASE WHEN state = 'queued' THEN 'Nobody runs rehearsals: start the chores (./run up has them).'
-                    ELSE 'Whoever ran it is gone.' END
+       error = CASE WHEN state = 'running' THEN 'Whoever ran it is gone.'
+                    WHEN asked_at < clock_timestamp() - interval '{QUEUED_SECONDS_MAX} seconds'
+                    THEN 'Nobody runs rehearsals: start the chores (./run up has them).'
+                    ELSE 'An event opened before it began. Ask again when none is open.' END
  WHERE (state = 'running' AND alive_at < clock_timestamp() - interval '{SILENT_SECONDS_MAX} seconds')
-    OR (state = 'queued' AND asked_at < clock_timestamp() - interval '{QUEUED_SECONDS_MAX} seconds')
+    OR (state = 'queued'
+        AND (asked_at < clock_timestamp() - interval '{QUEUED_SECONDS_MAX} seconds'
+             OR NOT beside_a_sale AND EXISTS (SELECT FROM event WHERE event.state = 'open')))
 """
 FORGET: Final = """
 DELETE FROM rehearsal WHERE event_id = %(event)s AND id <= (

@@ -80,6 +80,16 @@ def test_not_while_anything_sells_unless_that_is_said(operator, conn):
     assert operator("POST", buyers=5, beside_a_sale=True).status == 202
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_sale_that_opens_before_it_is_begun_goes_first(operator, conn, beside):
+    asked = operator("POST", buyers=5, beside_a_sale=beside).json["id"]
+    events.set_state(conn, "other", EventState.OPEN)
+    assert (rows.take(conn) is not None) is beside
+    seen = operator("GET", f"{PATH}/{asked}").json
+    assert seen["state"] == ("running" if beside else "failed")
+    assert beside or "opened" in seen["error"]
+
+
 @pytest.mark.parametrize(
     "wish", [{"buyers": 0}, {"buyers": 5_001}, {"buyers": 5, "sized_for": 0}, {"buyer": 3}]
 )

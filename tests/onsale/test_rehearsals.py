@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
 
@@ -119,6 +120,34 @@ def test_folders_of_killed_hosts_go_and_others_stay(tmp_path):
         found = {path.name for path in tmp_path.iterdir()}
         assert found == {"mine", f"{scratch.PREFIX}running", folder.name}
     assert not folder.exists()
+
+
+def test_where_postgres_goes_away_the_rehearsal_ends_before_another_could_begin(engine_urls, monkeypatch):
+    plan = make("theatre", 20)
+    begun: list[subprocess.Popen[bytes]] = []
+    begin = subprocess.Popen
+
+    def popen(*given, **more):
+        begun.append(begin(*given, **more))
+        return begun[-1]
+
+    def away(*_):
+        raise psycopg.OperationalError("the server closed the connection unexpectedly")
+
+    with psycopg.connect(engine_urls.database_url, autocommit=True) as conn:
+        events.create_event(conn, "gala", "Gala", save_venue(conn, "small", plan), plan)
+        rows.ask(conn, "gala", SAID, buyers=10)
+        taken = rows.take(conn)
+        assert taken is not None
+        monkeypatch.setattr(chore.subprocess, "Popen", popen)
+        monkeypatch.setattr(chore, "ALIVE_SECONDS", 0.05)
+        monkeypatch.setattr(chore.rows, "alive", away)
+        try:
+            with pytest.raises(psycopg.OperationalError):
+                chore._run(conn, engine_urls.database_url, taken, threading.Event())
+            assert begun[0].returncode is not None
+        finally:
+            begun[0].kill()
 
 
 def test_a_rehearsal_knows_no_engine_key_or_provider_of_this_onsale():

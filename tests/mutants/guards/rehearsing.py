@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import In, Kind, Mutant
 
 REHEARSALS = "tests/gateway/test_operator_rehearsals.py"
+CHORE = "tests/onsale/test_rehearsals.py"
 rows = In("store/rehearsals/rows.py")
 
 MUTANTS: list[Mutant] = [
@@ -21,6 +22,20 @@ MUTANTS: list[Mutant] = [
         "       ended_at = clock_timestamp()\n WHERE id = %(id)s AND state = 'running'\n",
         "       ended_at = clock_timestamp()\n WHERE id = %(id)s\n",
         f"{REHEARSALS}::test_one_whose_runner_is_gone_has_failed_and_the_next_may_begin",
+    ),
+    rows(
+        Kind.CONDITION,
+        "no rehearsal begins once something sells, unless that is said",
+        "OR NOT beside_a_sale AND EXISTS",
+        "OR NULL AND EXISTS",
+        f"{REHEARSALS}::test_a_sale_that_opens_before_it_is_begun_goes_first",
+    ),
+    In("onsale/rehearsals/chore.py")(
+        Kind.CONDITION,
+        "a rehearsal ends with who looks after it, whatever ended that",
+        "    finally:\n        _end(process)",
+        "    finally:\n        pass",
+        f"{CHORE}::test_where_postgres_goes_away_the_rehearsal_ends_before_another_could_begin",
     ),
     In("onsale/rehearsals/chore.py")(
         Kind.CONDITION,
