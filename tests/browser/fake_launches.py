@@ -16,8 +16,11 @@ COLUMNS = ("at_ms", *LIVE)
 SUMS = ("sold", "revenue_minor", "admitted")
 STEP_MS = 5_000
 SAMPLES = 720
-GAP = range(300, 340)
+GAP = range(400, 440)
 """Of the samples, counted from the oldest: nobody sampled then."""
+FINE = range(360, SAMPLES)
+"""Every one of the last half hour is told, of those before one for each `STRETCH`."""
+STRETCH = 18
 STEPS = {
     "joined": 90_000, "in_line": 88_000, "called": 61_000, "began": 55_000, "asked": 54_000, "held": 19_000,
     "paid": 12_480,
@@ -62,7 +65,8 @@ class Launch:
 
     def history(self) -> Frame:
         now = int(time.time() * 1000)
-        numbers = [number for number in range(SAMPLES) if number not in GAP]
+        told = [number for number in range(SAMPLES) if number in FINE or number % STRETCH == 0]
+        numbers = [number for number in told if number not in GAP]
         rows = [
             self.row(now - (SAMPLES - 1 - number) * STEP_MS, (number + 1) / SAMPLES) for number in numbers
         ]

@@ -26,7 +26,26 @@ GAPS = """async (static) => {
   series.add([70_000, 2]);
   series.add([70_000, 3]);
   series.add([69_000, 9]);
-  return [series.lists(["workers"], series.rows), series.now(), series.range(30_000)];
+  return [series.lists(["workers"], series.rows), series.now(), series.range(30_000), series.range(900_000)];
+}"""
+HOURS = """async (static) => {
+  const { Series } = await import(`${static}/console/charts/series.js`);
+  const series = new Series();
+  const told = []; // as a history is told: of three hours but the last half hour a row each 90 s, with a break
+  for (let at = 0; at < 9_000; at += 90) if (at < 3_600 || at >= 4_500) told.push([at * 1000, 1]);
+  for (let at = 9_000; at < 10_800; at += 5) told.push([at * 1000, 1]);
+  series.reset(["at_ms", "workers"], told);
+  const gaps = () => {
+    const [times, values] = series.lists(["workers"], series.rows);
+    return times.filter((_, index) => values[index] === null);
+  };
+  const before = gaps();
+  let most = 0;
+  for (let at = 10_800; at < 54_000; at += 1) {
+    series.add([at * 1000, 1]);
+    most = Math.max(most, series.rows.length);
+  }
+  return [before, gaps(), most, series.rows[0][0]];
 }"""
 
 
@@ -83,10 +102,20 @@ def test_numbers_come_first_and_change_by_themselves_and_charts_say_the_same_in_
 def test_what_nobody_sampled_is_a_gap_and_words_that_come_late_change_nothing(consoles: Tabs) -> None:
     page = open_launch(consoles)
     source = page.locator("script[type=module]").get_attribute("src") or ""
-    lists, now, window = page.evaluate(GAPS, source.removesuffix("/console/main.js"))
+    lists, now, window, all_there_is = page.evaluate(GAPS, source.removesuffix("/console/main.js"))
     assert lists == [[0, 5, 10, 15, 20, 60, 65, 70], [1, 1, 1, 1, None, 1, 1, 3]]
     assert now == {"at_ms": 70_000, "workers": 3}
     assert window == [10, 70], "a minute at least"
+    assert all_there_is == [0, 70], "a quarter of an hour begins with the first sample"
+
+
+def test_hours_of_samples_are_drawn_as_they_were_and_take_a_bounded_memory(consoles: Tabs) -> None:
+    page = open_launch(consoles)
+    source = page.locator("script[type=module]").get_attribute("src") or ""
+    before, after, most, first = page.evaluate(HOURS, source.removesuffix("/console/main.js"))
+    assert before == [3_600], "rows of a history are far apart where they are old; only the break is a gap"
+    assert after == [3_600], "nor does what the page itself has thinned become one"
+    assert (most, first) == (3_000, 0)
 
 
 @pytest.mark.parametrize("width", [360, 1280])

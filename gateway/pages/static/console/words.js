@@ -33,6 +33,9 @@ export function moment(at) {
 /** @param {number} ms */
 export const hourMinute = (ms) => minutes.format(new Date(ms));
 
+/** With seconds. @param {number} ms */
+export const clockOf = (ms) => clock.format(new Date(ms));
+
 /** @param {number} seconds */
 export function spell(seconds) {
   if (seconds < 120) return `${Math.max(0, Math.floor(seconds))} s`;

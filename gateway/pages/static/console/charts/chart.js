@@ -2,7 +2,7 @@
 
 import { Component, createRef, html } from "../../html.js";
 import UPlot from "../../vendor/uPlot.mjs";
-import { hourMinute } from "../words.js";
+import { clockOf, hourMinute } from "../words.js";
 
 const HEIGHT = 128;
 const GUTTER = 64;
@@ -10,7 +10,7 @@ const GUTTER = 64;
 const LEAST = 4;
 const SYNC = "launch";
 export const DASHES = { solid: [], dashed: [8, 4], dotted: [2, 4] };
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const MINUTE_SECONDS = 60;
 
 /** @typedef {{column: string, label: string, token: string, dash: "solid" | "dashed" | "dotted"}} Line */
 /** @typedef {{id: string, title: string, lines: Line[], format: (value: number | null) => string, steps?: boolean, least?: number}} Plot `least`: what its axis reaches at least */
@@ -72,7 +72,7 @@ export class Chart extends Component {
       cursor: { sync: { key: SYNC }, y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: { x: { time: true, range: () => this.props.range }, y: { range: (_, __, most) => [0, Math.max(this.props.plot.least ?? LEAST, (most ?? 0) * 1.12)] } },
       axes: [
-        { ...axis, size: 28, space: 80, values: (_, seconds) => seconds.map((second) => hourMinute(second * 1000)) },
+        { ...axis, size: 28, space: 80, values: (_, seconds, __, ___, step) => seconds.map((second) => (step < MINUTE_SECONDS ? clockOf : hourMinute)(second * 1000)) },
         { ...axis, size: GUTTER, space: 32, values: (_, values) => values.map((value) => plot.format(value)) },
       ],
       series: [{}, ...plot.lines.map((line) => this.#line(line))],
@@ -102,7 +102,7 @@ export class Chart extends Component {
     return html`<section class="chart" aria-labelledby=${`chart-${plot.id}`}>
       <div class="chart-head">
         <h3 id=${`chart-${plot.id}`}>${plot.title}</h3>
-        <p class="chart-at">${at ? `at ${clock.format(new Date(at.seconds * 1000))}` : "now"}</p>
+        <p class="chart-at">${at ? `at ${clockOf(at.seconds * 1000)}` : "now"}</p>
         <ul class="chart-lines">${plot.lines.map((line, index) => html`<li key=${line.column}><svg viewBox="0 0 24 4" width="24" height="4" aria-hidden="true"><line class=${`ink-${line.token}`} x1="0" x2="24" y1="2" y2="2" stroke-width="3" stroke-dasharray=${DASHES[line.dash].join(" ") || undefined} /></svg>
           <span>${line.label}</span> <b>${shown(index)}</b></li>`)}</ul>
       </div>

@@ -1,7 +1,7 @@
 // The charts of a launch below each other on one axis of time, and the same as a table.
 
 import { Component, html } from "../../html.js";
-import { count, hourMinute, latency, perSecond } from "../words.js";
+import { clockOf, count, latency, perSecond } from "../words.js";
 import { Chart } from "./chart.js";
 
 const WINDOWS = [["15 min", 15 * 60_000], ["1 hour", 60 * 60_000], ["All", null]];
@@ -62,6 +62,6 @@ function Table({ series, plots, range }) {
   return html`<details class="chart-table"><summary>The same as a table</summary>
     <div class="scrolls" tabindex="0" role="region" aria-label="Table of what is charted"><table>
       <thead><tr><th scope="col">at</th>${columns.map(({ column, label, plot }) => html`<th key=${column} scope="col">${plot.title}: ${label}</th>`)}</tr></thead>
-      <tbody>${picked.map((row) => html`<tr key=${row[0]}><th scope="row">${hourMinute(row[0])}</th>${columns.map(({ column, plot, index }) => html`<td key=${column}>${plot.format(row[index])}</td>`)}</tr>`)}</tbody>
+      <tbody>${picked.map((row) => html`<tr key=${row[0]}><th scope="row">${clockOf(row[0])}</th>${columns.map(({ column, plot, index }) => html`<td key=${column}>${plot.format(row[index])}</td>`)}</tr>`)}</tbody>
     </table></div></details>`;
 }

@@ -1,8 +1,16 @@
 // The samples of one event: columns over one axis of time. Where nobody sampled there is a gap, and it stays one.
+// What is old is kept as coarsely as a history tells it, so a page may be open for days.
 
-const ROWS_MAX = 6_000;
+const ROWS_MAX = 3_000;
+/** Of them after the old ones were thinned. */
+const KEPT_MAX = 2_500;
+/** Rows of the last half hour are some seconds apart, older ones a stretch (docs/console-feed.md). */
+const FINE_MS = 30 * 60_000;
+const STEP_MS = 5_000;
+const STRETCH_MS = 90_000;
+/** So many steps without a row are a gap. */
 const GAP_STEPS = 3;
-const STEP_MS_LEAST = 5_000;
+const RANGE_MS_LEAST = 60_000;
 
 export class Series {
   constructor() {
@@ -10,15 +18,12 @@ export class Series {
     this.columns = [];
     /** @type {(number | null)[][]} in order of time, which is each one's first */
     this.rows = [];
-    this.step_ms = STEP_MS_LEAST;
   }
 
   /** @param {string[]} columns @param {(number | null)[][]} rows */
   reset(columns, rows) {
     this.columns = columns;
-    this.rows = rows.slice(-ROWS_MAX);
-    const steps = rows.slice(1).map(([at], index) => at - rows[index][0]).sort((a, b) => a - b);
-    this.step_ms = Math.max(STEP_MS_LEAST, steps[steps.length >> 1] ?? 0);
+    this.rows = rows.slice(-KEPT_MAX);
   }
 
   /** The newest row; one of the same moment takes its place. @param {(number | null)[]} row */
@@ -30,10 +35,15 @@ export class Series {
     if (this.rows.length > ROWS_MAX) this.#thin();
   }
 
-  /** Every second row of the older half goes. */
+  /** Of what is old the last of each stretch stays. */
   #thin() {
-    const half = this.rows.length >> 1;
-    this.rows = this.rows.filter((_, index) => index >= half || index % 2 === 0);
+    const stretch = ([at]) => Math.floor(at / STRETCH_MS);
+    const stays = (row, index) => !this.#isOld(row) || stretch(row) !== stretch(this.rows[index + 1]);
+    this.rows = this.rows.filter(stays).slice(-KEPT_MAX);
+  }
+
+  #isOld([at]) {
+    return at < this.rows[this.rows.length - 1][0] - FINE_MS;
   }
 
   /** The newest values by name; empty before there are any. @returns {Record<string, number | null>} */
@@ -42,11 +52,14 @@ export class Series {
     return row ? Object.fromEntries(this.columns.map((name, index) => [name, row[index]])) : {};
   }
 
-  /** From when to when, in seconds, the last so many ms are; all there is without. @param {number | null} window_ms @returns {[number, number]} */
+  /**
+   * From when to when, in seconds: the last so many ms, or all there is; never from before there was anything.
+   * @param {number | null} window_ms @returns {[number, number]}
+   */
   range(window_ms) {
     const last = this.rows[this.rows.length - 1]?.[0] ?? Date.now();
-    const first = window_ms === null ? (this.rows[0]?.[0] ?? last) : last - window_ms;
-    return [Math.min(first, last - 60_000) / 1000, last / 1000];
+    const first = Math.max(this.rows[0]?.[0] ?? last, last - (window_ms ?? Infinity));
+    return [Math.min(first, last - RANGE_MS_LEAST) / 1000, last / 1000];
   }
 
   /** Rows within a range of seconds. @param {[number, number]} range */
@@ -65,7 +78,8 @@ export class Series {
     };
     rows.forEach((row, index) => {
       const before = rows[index - 1];
-      if (before && row[0] - before[0] > GAP_STEPS * this.step_ms) push(before[0] + this.step_ms, null);
+      const step_ms = before && this.#isOld(before) ? STRETCH_MS : STEP_MS;
+      if (before && row[0] - before[0] > GAP_STEPS * step_ms) push(before[0] + step_ms, null);
       push(row[0], row);
     });
     return [times, ...lists];
