@@ -31,7 +31,7 @@ GAPS = """async (static) => {
 HOURS = """async (static) => {
   const { Series } = await import(`${static}/console/charts/series.js`);
   const series = new Series();
-  const told = []; // as a history is told: of three hours but the last half hour a row each 90 s, with a break
+  const told = []; // as a history is: of what is older than half an hour a row each 90 s; with a break
   for (let at = 0; at < 9_000; at += 90) if (at < 3_600 || at >= 4_500) told.push([at * 1000, 1]);
   for (let at = 9_000; at < 10_800; at += 5) told.push([at * 1000, 1]);
   series.reset(["at_ms", "workers"], told);
