@@ -10,6 +10,19 @@ const OUTCOMES = {
 };
 const PLACES = { waiting: "waits in line", admitted: "was let in", finished: "bought and is done", expired: "ran out of time", left: "left the line" };
 const HOLDS = { active: "on hold", paid: "paid: an order", released: "given back", expired: "run out", refunded: "taken back" };
+const PAYMENTS = {
+  created: "begun, not paid yet", failed: "did not go through", canceled: "given up", succeeded: "paid", late: "came too late; the same seats are tried for",
+  refund_due: "goes back", refunded: "went back",
+};
+const BACK = { due: "is owed", refunded: "was given" };
+const REASONS = { late: "it came too late", seats_gone: "its seats were gone" };
+const WAITS = { waiting: "they wait", offered: "they were offered something", left: "they left it" };
+const MAILS = {
+  "order.paid": "Their tickets", "order.changed": "That an order was changed", "order.refunded": "That an order was taken back", "payment.late": "That money came late",
+  "payment.refund_due": "That money goes back", "payment.refunded": "That money went back", "ticket.transferred": "That a ticket was given",
+  "event.canceled": "That the event is canceled", "event.moved": "That the event was moved", "place.admitted": "That it is their turn",
+};
+const SENT = { due: "is to be sent", sent: "sent", given_up: "could not be sent" };
 
 function Part({ id, title, rows, none, children }) {
   return html`<section class="card" aria-labelledby=${`part-${id}`}><h2 id=${`part-${id}`}>${title}</h2>
@@ -31,7 +44,7 @@ export function Requests({ requests, offers, waiting, older, readOlder }) {
     ${request.why && html`<p>${request.why}</p>`}
     <small>${times([["arrived", request.arrived_at], ["decided", request.decided_at]])}; batch ${request.batch_no}, position ${request.position}; request ${request.id}${request.hold ? `, hold ${request.hold}` : ""}</small>
     ${offers.filter((offer) => offer.request === request.id).map((offer) => html`<small key=${offer.hold}>Was offered hold ${offer.hold}, ${moment(offer.at)}.</small>`)}
-    ${waiting.filter((wait) => wait.request === request.id).map((wait) => html`<small key=${wait.wait}>On the waiting list: ${wait.state}.</small>`)}</li>`}<//>
+    ${waiting.filter((wait) => wait.request === request.id).map((wait) => html`<small key=${wait.wait}>On the waiting list: ${WAITS[wait.state] ?? wait.state}.</small>`)}</li>`}<//>
     ${older && html`<p><button type="button" class="button quiet small" onClick=${() => readOlder(older)}>Older requests</button></p>`}</div>`;
 }
 
@@ -44,9 +57,9 @@ export function Holds({ holds, release }) {
 
 export function Payments({ payments }) {
   return html`<${Part} id="payments" title="Payments" rows=${payments} none="Nothing was paid.">${(one) => html`<li key=${one.payment}>
-    <p><b>${price(one.amount_minor, one.currency)}</b>: ${one.state.replaceAll("_", " ")}${one.reason ? ` (${one.reason})` : ""}.</p>
+    <p><b>${price(one.amount_minor, one.currency)}</b>: ${PAYMENTS[one.state] ?? one.state}${one.reason ? ` (${REASONS[one.reason] ?? one.reason})` : ""}.</p>
     <small>payment ${one.payment} by ${one.provider}${one.intent ? `, ${one.intent}` : ""}; hold ${one.hold}; ${times([["begun", one.created_at], ["paid", one.succeeded_at]])}${one.declines ? `; declined ${counted(one.declines, "time")}` : ""}</small>
-    ${one.refunds.map((refund) => html`<p key=${refund.refund}>Refund of <b>${price(refund.amount_minor, one.currency)}</b>: ${refund.state}, ${refund.reason}.${refund.last_error ? html` <span class="wrong-text">Last try: ${refund.last_error}</span>` : ""} <small>${times([["owed since", refund.created_at], ["given", refund.refunded_at]])}</small></p>`)}</li>`}<//>`;
+    ${one.refunds.map((refund) => html`<p key=${refund.refund}>Refund of <b>${price(refund.amount_minor, one.currency)}</b> ${BACK[refund.state] ?? refund.state}: ${REASONS[refund.reason] ?? refund.reason}.${refund.last_error ? html` <span class="wrong-text">Last try: ${refund.last_error}</span>` : ""} <small>${times([["owed since", refund.created_at], ["given", refund.refunded_at]])}</small></p>`)}</li>`}<//>`;
 }
 
 export function Tickets({ tickets }) {
@@ -57,6 +70,6 @@ export function Tickets({ tickets }) {
 
 export function Mails({ mails }) {
   return html`<${Part} id="mails" title="Mails" rows=${mails} none="No mail was sent.">${(mail, index) => html`<li key=${index}>
-    <p>${mail.kind.replaceAll(".", " ")} to ${mail.address ?? "an address that was erased"}: <b>${mail.state}</b>${mail.attempts > 1 ? ` after ${mail.attempts} tries` : ""}.${mail.last_error ? html` <span class="wrong-text">${mail.last_error}</span>` : ""}</p>
+    <p>${MAILS[mail.kind] ?? mail.kind}, to ${mail.address ?? "an address that was erased"}: <b>${SENT[mail.state] ?? mail.state}</b>${mail.attempts > 1 ? ` after ${mail.attempts} tries` : ""}.${mail.last_error ? html` <span class="wrong-text">${mail.last_error}</span>` : ""}</p>
     <small>${times([["written", mail.created_at], ["ended", mail.ended_at]])}</small></li>`}<//>`;
 }
