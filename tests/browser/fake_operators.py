@@ -68,6 +68,8 @@ class FakeOperators:
     def __post_init__(self) -> None:
         self.changes: list[tuple[str, str, Frame]] = []
         self._heard = threading.Condition()
+        self.turned_away = 0
+        """Sockets that were closed at once."""
         self.sockets: dict[WebSocket, str | None] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         self.settings = SimpleNamespace(demo=False)
@@ -83,6 +85,12 @@ class FakeOperators:
             enough = self._heard.wait_for(lambda: len(self.changes) >= count, HEAR_SECONDS_MAX)
             assert enough, f"only {self.changes}"
         return self.changes
+
+    def turns_away(self, count: int) -> None:
+        """Returns once so many sockets were closed at once."""
+        with self._heard:
+            enough = self._heard.wait_for(lambda: self.turned_away >= count, HEAR_SECONDS_MAX)
+            assert enough, f"only {self.turned_away} came"
 
     def tell(self) -> None:
         """Tells all who watch how it stands by now, with a new point."""
@@ -120,7 +128,12 @@ class FakeOperators:
         await websocket.accept()
         known = KEYS.get(websocket.cookies.get(COOKIE, "")) if self.session else None
         if not self.serving or known is None:
+            if known is None:
+                await websocket.send_json({"type": "error", "code": "operator_key", "message": "Log in."})
             await websocket.close(1012 if known else 4401)
+            with self._heard:
+                self.turned_away += 1
+                self._heard.notify_all()
             return
         try:
             await websocket.send_json({"type": "ready", "name": known[0], "role": known[1]})

@@ -15,6 +15,31 @@ from tests.browser.fake_operators import COOKIE, FakeOperators
 from tests.browser.test_access import BROKEN, NAMELESS
 
 pytestmark = pytest.mark.browser
+TURNED_AWAY = """async (console) => {
+  const { Live } = await import(`${console}/live.js`);
+  const sockets = [], waits = [], timers = [];
+  let asked = 0, read = 0;
+  const [Socket, later, random] = [WebSocket, setTimeout, Math.random];
+  window.WebSocket = class {
+    static CONNECTING = 0; static OPEN = 1; readyState = 1;
+    constructor() { sockets.push(this); } close() {} send() {}
+  };
+  window.setTimeout = (go, ms) => timers.push([go, ms]);
+  Math.random = () => 0.5;
+  const live = new Live(() => (asked += 1));
+  live.watch(null, () => {}, async () => { read += 1; });
+  for (const code of [4401, 4401, 4401, 1013, 1013, 1013]) {
+    const socket = sockets.at(-1);
+    socket.onmessage({ data: '{"type": "error", "code": "x", "message": "x"}' });
+    socket.onclose({ code });
+    const [go, ms] = timers.at(-1);
+    waits.push(ms);
+    go();
+  }
+  sockets.at(-1).onmessage({ data: '{"type": "launches"}' });
+  [window.WebSocket, window.setTimeout, Math.random] = [Socket, later, random];
+  return [waits, asked, read, live.state.link];
+}"""
 REFUSED = re.compile("401|403|404|409|WebSocket connection")
 """What a browser itself writes of an answer that is no 200."""
 
@@ -93,13 +118,39 @@ def test_a_session_that_ends_asks_again_and_keeps_the_page(consoles: Tabs, offic
     again = page.get_by_role("dialog", name="Your session has ended")
     expect(again).to_be_visible()
     expect(page.locator(".launch-card")).to_have_count(3)
-    page.keyboard.press("Escape")
-    expect(again).to_be_visible()
+    for _ in range(3):  # browsers let the second one close any dialog
+        page.keyboard.press("Escape")
+        expect(again).to_be_visible()
+    again.get_by_label("Operator key").fill("a guess")
+    page.keyboard.press("Enter")
+    expect(again).to_contain_text("it was revoked")
+    with page.expect_response("**/v1/operator/session"):
+        page.evaluate("dispatchEvent(new Event('online'))")  # what is live tries again, and asks who is there
+    office.turns_away(2)
+    expect(again).to_contain_text("it was revoked")
     again.get_by_label("Operator key").fill("key-of-otto")
     page.keyboard.press("Enter")
     expect(again).to_have_count(0)
     expect(page.locator(".launch-card")).to_have_count(3)
+    office.session = False
+    page.get_by_role("link", name="Audit").click()
+    again.get_by_label("Operator key").fill("key-of-otto")
+    page.keyboard.press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(4)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("heading", name="Operators' console")).to_be_visible()
     forgive(consoles)
+
+
+def test_who_is_turned_away_comes_back_less_and_less_often_and_reads_by_http_meanwhile(
+    consoles: Tabs,
+) -> None:
+    page = come(consoles)
+    source = page.locator("script[type=module]").get_attribute("src") or ""
+    waits, asked, read, link = page.evaluate(TURNED_AWAY, source.removesuffix("/main.js"))
+    assert waits == [500, 1_000, 2_000, 4_000, 8_000, 8_000], "a refusal that is told is no sign of life"
+    assert (asked, read) == (3, 3), "who has no session is asked for, anybody else reads how it stands"
+    assert link == "live"
 
 
 def test_a_feed_that_is_cut_off_is_told_calmly_and_comes_back(consoles: Tabs, office: FakeOperators) -> None:

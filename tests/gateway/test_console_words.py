@@ -1,4 +1,4 @@
-"""The console has plain words for whatever the code can write: none of its tables has a gap, or a row too many."""
+"""The console has plain words for all that the code can write: its tables have no gap and no row too many."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def kinds_written() -> Iterator[str]:
                 for key, value in zip(node.keys, node.values, strict=True):
                     if isinstance(key, ast.Constant) and key.value == "change":
                         either = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
-                        yield from (f"{one.value}{behind}" for one in either if isinstance(one, ast.Constant))
+                        said = [one.value for one in either if isinstance(one, ast.Constant)]
+                        yield from (f"{one}{behind}" for one in said if isinstance(one, str))
 
 
 def test_every_kind_of_change_has_words() -> None:

@@ -22,12 +22,22 @@ const UNKNOWN = "The server did not answer, so it is not known whether this was 
 const STRANGE = "The server answered with something this page cannot read. Reload the page; if it stays so, look at the gateway's log.";
 
 export class Api {
+  #waiting = [];
+
   constructor() {
     /** Told of a call that was refused for want of a session. */
     this.ended = () => {};
   }
 
-  /** @param {string} path @param {{signal?: AbortSignal}} [options] */
+  /** Somebody is logged in: what was to be read meanwhile is asked for now. */
+  begun() {
+    this.#waiting.splice(0).forEach((go) => go());
+  }
+
+  /**
+   * Where the session has ended it waits until somebody has logged in again; not if it `asks` for the session itself.
+   * @param {string} path @param {{signal?: AbortSignal, asks?: boolean}} [options]
+   */
   get(path, options) {
     return this.#call("GET", path, undefined, options);
   }
@@ -53,7 +63,7 @@ export class Api {
     return this.#call("DELETE", path, undefined, options);
   }
 
-  async #call(method, path, body, { signal, key } = {}) {
+  async #call(method, path, body, { signal, key, asks } = {}) {
     const json = body !== undefined && !(body instanceof Blob || body instanceof FormData);
     const headers = { ...(json && { "Content-Type": "application/json" }), ...(key && { "Idempotency-Key": key }) };
     const ask = () => {
@@ -70,7 +80,18 @@ export class Api {
     const told = answer.status === 204 ? {} : await answer.json().catch(() => null);
     if (answer.ok && told !== null) return told;
     if (answer.status === 401) this.ended();
+    if (answer.status === 401 && method === "GET" && !asks) {
+      await this.#someoneIn(signal);
+      return this.#call(method, path, body, { signal });
+    }
     throw new Problem(answer.status, told?.code ?? "unreadable", told?.detail ?? STRANGE, told ?? {});
+  }
+
+  #someoneIn(signal) {
+    return new Promise((go, stopped) => {
+      this.#waiting.push(go);
+      signal?.addEventListener("abort", () => stopped(new Problem(0, "no_answer", UNREAD)));
+    });
   }
 }
 

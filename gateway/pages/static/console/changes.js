@@ -1,7 +1,7 @@
 // What an audit row changed, in words. Rows name what they did in `change`, and by what.
 
 import { counted } from "../core/money.js";
-import { count } from "./words.js";
+import { count, moment } from "./words.js";
 
 const MODES = { auto: "shared or not by its load", hot: "always of its own", cold: "always shared" };
 const ADMITS = { running: "let people in again", paused: "paused letting in", stopped: "stopped letting in" };
@@ -65,7 +65,7 @@ const VALUES = { true: "on", false: "off", null: "no limit", draw: "a draw", fif
 const byName = (of) => Object.entries(of).map(([name, most]) => `${name} ${most}`).join(", ") || "none";
 function termInWords([name, value]) {
   const [words, unit] = TERMS[name] ?? [name.replaceAll("_", " ")];
-  const said = VALUES[String(value)] ?? (typeof value === "number" ? count(value) : typeof value === "object" ? byName(value) : value);
+  const said = VALUES[String(value)] ?? (typeof value === "number" ? count(value) : typeof value === "object" ? byName(value) : name.endsWith("_at") ? moment(value) : value);
   return `${words} to ${said}${unit && typeof value === "number" ? ` ${unit}` : ""}`;
 }
 const listed = (terms) => Object.entries(terms ?? {}).map(termInWords).join(", ");

@@ -19,17 +19,18 @@ export class Live {
     this.unknown = unknown;
     /** @type {{link: Link, heard_at: number}} */
     this.state = { link: "idle", heard_at: 0 };
-    /** @type {{event: string | null, hear: (frame: any) => void} | null} */
+    /** @type {{event: string | null, hear: (frame: any) => void, read: () => Promise<void>} | null} */
     this.watching = null;
     this.changed = () => {};
   }
 
   /**
    * From now on this is watched, and nothing else. @param {string | null} event null: all launches at a glance
-   * @param {(frame: any) => void} hear @returns {() => void} ends it
+   * @param {(frame: any) => void} hear @param {() => Promise<void>} read how it stands, by HTTP: for a network that lets
+   * no websocket through @returns {() => void} ends it
    */
-  watch(event, hear) {
-    const mine = { event, hear };
+  watch(event, hear, read) {
+    const mine = { event, hear, read };
     this.watching = mine;
     if (this.#socket?.readyState === WebSocket.OPEN) this.#say();
     else this.#connect();
@@ -40,7 +41,7 @@ export class Live {
     };
   }
 
-  /** Connects at once instead of waiting: somebody logged in again, or wants to know now. */
+  /** Connects at once instead of waiting: somebody logged in again, the network is back, or the page is looked at. */
   again() {
     if (this.watching && this.state.link !== "live") this.#connect();
   }
@@ -63,9 +64,9 @@ export class Live {
   }
 
   #heard(frame) {
-    this.#failures = 0;
     this.#listen();
-    if (frame.type === "ready") return;
+    if (frame.type === "ready" || frame.type === "error") return; // who is refused is told so before the end
+    this.#failures = 0;
     this.#set("live");
     if (frame.event === undefined || frame.event === this.watching?.event) this.watching?.hear(frame);
   }
@@ -84,8 +85,17 @@ export class Live {
     this.#failures += 1;
     this.#set("away");
     if (code === NO_SESSION) this.unknown();
+    else if (this.#failures > 1) this.#readInstead();
     const wait_ms = Math.min(WAIT_MS_MAX, WAIT_FIRST_MS * 2 ** (this.#failures - 1));
     this.#timer = setTimeout(() => this.watching && this.#connect(), wait_ms * (0.5 + Math.random()));
+  }
+
+  async #readInstead() {
+    const asked = this.watching;
+    const read = await asked?.read().then(() => true).catch(() => false);
+    if (!read || asked !== this.watching || this.state.link === "live") return;
+    this.state = { ...this.state, heard_at: Date.now() };
+    this.changed();
   }
 
   #close() {

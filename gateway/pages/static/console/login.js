@@ -11,7 +11,7 @@ export function LoginPage({ session }) {
   </main>`;
 }
 
-/** The page below stays as it is. @extends {Component<{session: import("./session.js").Session}>} */
+/** The page below stays as it is. Browsers let Escape close any dialog, at the second time at the latest; this one comes back. @extends {Component<{session: import("./session.js").Session}>} */
 export class LoginAgain extends Component {
   #dialog = createRef();
 
@@ -20,7 +20,7 @@ export class LoginAgain extends Component {
   }
 
   render({ session }) {
-    return html`<dialog ref=${this.#dialog} class="asking" aria-labelledby="again-title" onCancel=${(event) => event.preventDefault()}>
+    return html`<dialog ref=${this.#dialog} class="asking" aria-labelledby="again-title" onClose=${() => this.#dialog.current?.showModal()}>
       <h2 id="again-title">Your session has ended</h2>
       <p>Log in again to go on. This page stays where you left it; the numbers behind this are not new any more.</p>
       <${LoginForm} session=${session} act="Log in again" />

@@ -7,6 +7,7 @@ import { find, Router } from "./router.js";
 import { ROUTES } from "./routes.js";
 import { Bones, Failed, NotFound } from "./states.js";
 import { Toasts } from "./toasts.js";
+import { spell } from "./words.js";
 
 const ROLE_SAYS = {
   viewer: "You may look at everything and change nothing.",
@@ -32,10 +33,15 @@ export class Shell extends Component {
 
   componentDidMount() {
     const { session, live } = this.props;
+    let before = session.state.phase;
     session.changed = () => {
+      const { phase } = session.state;
       this.setState({});
-      if (session.state.phase === "in") live.again();
+      if (phase === "in" && before !== "in") live.again();
+      before = phase;
     };
+    addEventListener("online", () => live.again());
+    document.addEventListener("visibilitychange", () => document.hidden || live.again());
     live.changed = () => this.setState({});
     this.#load();
   }
@@ -127,7 +133,7 @@ class Away extends Component {
   }
 
   render({ since }) {
-    const old = since ? ` What you see is ${Math.max(1, Math.round((Date.now() - since) / 1000))} s old.` : "";
+    const old = since ? ` What you see is ${spell(Math.max(1, (Date.now() - since) / 1000))} old.` : "";
     return html`<p class="away"><i class="pulse" aria-hidden="true"></i><span role="status">Reconnecting. The sale goes on without this page.</span><span>${old}</span></p>`;
   }
 }

@@ -26,7 +26,7 @@ export class LaunchPage extends Component {
   }
 
   componentDidMount() {
-    this.unwatch = this.props.live.watch(this.props.event, (frame) => this.#hear(frame));
+    this.unwatch = this.props.live.watch(this.props.event, (frame) => this.#hear(frame), () => this.look());
     this.look().catch((problem) => this.setState({ problem }));
   }
 

@@ -15,9 +15,8 @@ export class LaunchesPage extends Component {
   }
 
   componentDidMount() {
-    this.unwatch = this.props.live.watch(null, (frame) => {
-      if (frame.type === "launches") this.setState({ launches: frame.launches, needs: frame.needs, problem: null });
-    });
+    const hear = ({ type, launches, needs }) => type === "launches" && this.setState({ launches, needs, problem: null });
+    this.unwatch = this.props.live.watch(null, hear, async () => hear({ type: "launches", ...(await this.#glance()) }));
     this.#read();
   }
 
@@ -28,11 +27,15 @@ export class LaunchesPage extends Component {
   /** Once over HTTP too: a network that lets no websocket through still shows how it stands. */
   async #read() {
     try {
-      const { launches, needs } = await this.props.api.get("/v1/operator/launches");
-      if (!this.state.launches) this.setState({ launches, needs });
+      const { launches, needs } = await this.#glance();
+      if (!this.state.launches) this.setState({ launches, needs, problem: null });
     } catch (problem) {
       if (!this.state.launches) this.setState({ problem });
     }
+  }
+
+  #glance() {
+    return this.props.api.get("/v1/operator/launches");
   }
 
   async #closed() {
