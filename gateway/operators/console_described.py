@@ -21,6 +21,8 @@ class LaunchWhole(Struct):
 
     type: Literal["event"]
     event: str
+    at_ms: int
+    """When that was, by Postgres' clock: of two the later one is how it stands."""
     state: StateLever
     room: dict[str, Any] | None
     gate: bool

@@ -73,6 +73,7 @@ def told(detail: Detail, *, whole: bool = False) -> dict[str, Any]:
     return {
         "type": "event",
         "event": detail.launch.slug,
+        "at_ms": detail.point[0],
         **to_builtins(detail.levers),
         "launch": launch,
         "steps": to_builtins(steps.steps),
@@ -91,7 +92,8 @@ def steady(launch: Launch) -> Launch:
 def steady_detail(detail: Detail) -> dict[str, Any]:
     """What is told of an event, the same."""
     calm = structs.replace(detail.tally, steps_age_ms=0)
-    return told(structs.replace(detail, launch=steady(detail.launch), tally=calm))
+    point = (0, *detail.point[1:])
+    return told(structs.replace(detail, launch=steady(detail.launch), tally=calm, point=point))
 
 
 def _detail(conn: Conn, seen: Seen, short: str | None) -> Detail:

@@ -46,6 +46,8 @@ class Launch:
     room: bool = True
     edition: int = 4
     gate: bool = True
+    late_ms: int = 0
+    """So long before it is told it was read."""
     fleet: Frame = field(default_factory=lambda: {"mode": "auto", "workers": 2, "hot": False, "edition": 1})
 
     def can(self) -> list[str]:
@@ -81,6 +83,7 @@ class Launch:
         return {
             "type": "event",
             "event": self.slug,
+            "at_ms": int(time.time() * 1000) - self.late_ms,
             "state": {"value": facts["state"], "can": self.can(), **state},
             "room": self._room() if self.room else None,
             "gate": self.gate,

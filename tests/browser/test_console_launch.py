@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from store.venues.make import make
 from tests.browser.axe import good_for_everybody
 from tests.browser.conftest import Tabs
 from tests.browser.fake_launches import Launch
@@ -148,6 +149,7 @@ def test_a_pause_asks_once_by_keyboard_is_sent_once_and_can_be_undone(
     expect(page.locator(".launch-head .state")).to_have_text("paused")
     expect(page.locator(".toast")).to_contain_text("The sale is paused.")
     assert sent(office) == [("POST", "events/demo/pause", {"seen": "open"})]
+    expect(page.get_by_role("main").get_by_role("button", name="Resume the sale")).to_be_focused()
     page.locator(".toast").get_by_role("button", name="Resume the sale").click()
     dialog(page, "Resume the sale of Nightfall, opening night?").get_by_role("button", name="Resume").click()
     expect(page.locator(".launch-head .state")).to_have_text("on sale")
@@ -180,11 +182,12 @@ def test_a_word_that_was_on_its_way_while_a_lever_moved_takes_nothing_back(
     page.get_by_label("Pace").fill("950")
     page.keyboard.press("Enter")
     expect(page.locator(".toast")).to_contain_text("The pace is 950 a minute.")
-    demo.edition -= 1
-    demo.facts |= {"pace": 900, "undecided": 512}
+    demo.late_ms = 60_000
+    demo.facts |= {"pace": 900, "state": "paused", "undecided": 512}
     office.tell()
     expect(number(page, "undecided")).to_contain_text("512")
     expect(page.get_by_label("Pace")).to_have_value("950")
+    expect(page.get_by_role("button", name="Pause the sale")).to_be_enabled()
 
 
 def test_a_pace_far_off_is_asked_about_and_what_is_no_pace_cannot_be_sent(
@@ -195,6 +198,8 @@ def test_a_pace_far_off_is_asked_about_and_what_is_no_pace_cannot_be_sent(
     field.fill("fast")
     expect(page.get_by_role("button", name="Set", exact=True)).to_be_disabled()
     page.keyboard.press("Enter")
+    field.fill("1.5")
+    expect(page.get_by_role("button", name="Set", exact=True)).to_be_disabled()
     field.fill("9,000")
     page.keyboard.press("Enter")
     asked = dialog(page, "Let in 9,000 a minute?")
@@ -205,6 +210,7 @@ def test_a_pace_far_off_is_asked_about_and_what_is_no_pace_cannot_be_sent(
     dialog(page, "Let in without a pace?").get_by_role("button", name="Set it").click()
     assert office.heard()[0][2]["pace"] is None
     expect(field).to_have_attribute("placeholder", "no limit")
+    expect(page.get_by_role("button", name="Faster")).to_be_disabled()
 
 
 def test_a_message_is_shown_to_all_who_wait_and_taken_off_again(
@@ -276,7 +282,7 @@ def test_a_move_that_is_no_longer_possible_says_how_it_stands_and_who_made_it_so
     demo.facts["state"] = "closed"
     dialog(page, "Pause the sale of Nightfall, opening night?").get_by_role("button", name="Pause").click()
     wrong = page.locator(".toast.wrong")
-    expect(wrong).to_contain_text("The event is closed. The sale is closed now. anna changed it")
+    expect(wrong).to_contain_text("The event is closed. It is closed now. anna changed it")
     expect(page.locator(".launch-head .state")).to_have_text("closed")
     assert len(sent(office)) == 1
     forgive(consoles)
@@ -370,3 +376,36 @@ def test_a_refusal_is_said_and_stays_until_it_is_read(consoles: Tabs, office: Fa
     wrong.get_by_role("button", name="Dismiss").click()
     expect(wrong).to_have_count(0)
     consoles.wrong.clear()
+
+
+def test_what_could_not_be_sent_is_not_written_twice(consoles: Tabs, office: FakeOperators) -> None:
+    office.refusing["events/demo/room/message"] = problem(503, "unavailable", "Postgres does not answer.")
+    page = open_launch(consoles)
+    page.get_by_role("button", name="Message").click()
+    asked = dialog(page, "A message to all who wait")
+    asked.get_by_role("textbox").fill("We open ten minutes later, at 20:10.")
+    asked.get_by_role("button", name="Show it").click()
+    expect(page.locator(".toast.wrong")).to_contain_text("Postgres does not answer.")
+    page.get_by_role("button", name="Message").click()
+    expect(asked.get_by_role("textbox")).to_have_value("We open ten minutes later, at 20:10.")
+    del office.refusing["events/demo/room/message"]
+    office.session = False
+    asked.get_by_role("button", name="Show it").click()
+    again = page.get_by_role("dialog", name="Your session has ended")
+    again.get_by_label("Operator key").fill("key-of-otto")
+    page.keyboard.press("Enter")
+    expect(page.locator(".toast.wrong").last).to_contain_text("nothing was done")
+    page.get_by_role("button", name="Message").click()
+    asked.get_by_role("button", name="Show it").click()
+    expect(page.locator(".said")).to_contain_text("at 20:10.")
+    consoles.wrong.clear()
+
+
+def test_places_of_a_plan_without_seats_are_taken_off_sale(consoles: Tabs, office: FakeOperators) -> None:
+    office.plan = make("hall", 0, standing=300, name="The Hall")
+    page = open_launch(consoles)
+    page.get_by_text("Take off sale, or put on sale again").click()
+    page.get_by_label("How many").fill("20")
+    page.get_by_role("button", name="Take off sale…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Take off sale").click()
+    assert list(office.heard()[0][2]["areas"].values()) == [20]

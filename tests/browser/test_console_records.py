@@ -155,7 +155,7 @@ def test_keys_are_for_owners(consoles: Tabs) -> None:
 
 
 def test_a_buyer_is_found_and_their_whole_story_is_told_with_reasons(consoles: Tabs) -> None:
-    page = come(consoles, "/console/e/demo/buyers", "key-of-vera")
+    page = come(consoles, "/console/e/demo/buyers")
     page.get_by_role("searchbox").fill("a@example.com")
     page.keyboard.press("Enter")
     expect(page.get_by_text("One buyer fits.")).to_be_visible()
@@ -165,8 +165,15 @@ def test_a_buyer_is_found_and_their_whole_story_is_told_with_reasons(consoles: T
     expect(requests).to_contain_text("Seat A-12 went to another buyer: their request arrived 0.3 s earlier.")
     expect(page.get_by_role("region", name="Place in line")).to_contain_text("Number 1,204")
     expect(page.get_by_role("region", name="Payments")).to_contain_text("€50.00")
-    expect(page.get_by_role("button", name="Take it from them…")).to_have_count(0)
     expect(page.get_by_text("needs the role owner")).to_be_visible()
+
+
+def test_buyers_are_named_to_operators_and_owners_alone(consoles: Tabs) -> None:
+    page = come(consoles, "/console/e/demo", "key-of-vera")
+    expect(page.get_by_role("link", name="Export")).to_be_visible()
+    expect(page.get_by_role("link", name="Find a buyer")).to_have_count(0)
+    page = come(consoles, STORY, "key-of-vera")
+    expect(page.locator("main")).to_contain_text("Your key has the role viewer; this page needs operator.")
 
 
 def test_nobody_found_says_what_fits(consoles: Tabs, office: FakeOperators) -> None:

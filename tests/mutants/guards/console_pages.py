@@ -58,14 +58,14 @@ MUTANTS: list[Mutant] = [
     page(
         Kind.SNAPSHOT,
         "a frame that was on its way while a lever was moved takes nothing back",
-        "told.edition < before.edition ? before : told",
-        "false ? before : told",
+        "return at_ms < this.looked.at_ms && ",
+        "return false && ",
         f"{LAUNCH}::test_a_word_that_was_on_its_way_while_a_lever_moved_takes_nothing_back",
     ),
     series(
         Kind.READ_AHEAD,
         "what nobody sampled is a gap in a chart, no line across it",
-        "if (before && row[0] - before[0] > GAP_STEPS * this.step_ms)",
+        "if (before && row[0] - before[0] > GAP_STEPS * step_ms)",
         "if (false)",
         f"{LAUNCH}::test_what_nobody_sampled_is_a_gap_and_words_that_come_late_change_nothing",
     ),

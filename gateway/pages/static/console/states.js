@@ -40,8 +40,9 @@ export class Fold extends Component {
 
 /**
  * Reads a path and shows what came: bones first, then what `children` makes of it; what was there stays while
- * it is asked again, also where nothing answers. `children(data, again)`.
- * @extends {Component<{api: import("./api.js").Api, path: string, every_ms?: number, rows?: number, children: (data: any, again: () => void) => any}>}
+ * it is asked again, also where nothing answers. `turn`: another one than before: something was changed, so it is
+ * read at once. `children(data, again)`.
+ * @extends {Component<{api: import("./api.js").Api, path: string, every_ms?: number, turn?: number, rows?: number, children: (data: any, again: () => void) => any}>}
  */
 export class Reading extends Component {
   #cut = null;
@@ -49,7 +50,7 @@ export class Reading extends Component {
 
   constructor(props) {
     super(props);
-    this.state = { data: null, problem: null, path: props.path };
+    this.state = { data: null, problem: null };
   }
 
   componentDidMount() {
@@ -60,7 +61,7 @@ export class Reading extends Component {
     if (before.path !== this.props.path) {
       this.setState({ data: null, problem: null });
       this.read();
-    }
+    } else if (before.turn !== this.props.turn) this.read();
   }
 
   componentWillUnmount() {

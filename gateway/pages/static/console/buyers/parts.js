@@ -38,21 +38,21 @@ export function Places({ places }) {
     <small>${times([["joined", place.joined_at], ["let in", place.admitted_at], ["began", place.begun_at], ["must begin by", place.begun_at ? null : place.begin_by], ["until", place.until], ["bought", place.bought_at], ["ended", place.ended_at]])}${place.in_draw ? "; was in the draw" : ""}</small></li>`}<//>`;
 }
 
-export function Requests({ requests, offers, waiting, older, readOlder }) {
+export function Requests({ requests, offers, waiting, older, readOlder, busy }) {
   return html`<div class="story-part"><${Part} id="requests" title="Requests and why they were answered so" rows=${requests} none="They asked for nothing.">${(request) => html`<li key=${request.id}>
     <p>Asked for <b>${request.asked}</b> and ${OUTCOMES[request.outcome] ?? request.outcome}.</p>
     ${request.why && html`<p>${request.why}</p>`}
     <small>${times([["arrived", request.arrived_at], ["decided", request.decided_at]])}; batch ${request.batch_no}, position ${request.position}; request ${request.id}${request.hold ? `, hold ${request.hold}` : ""}</small>
     ${offers.filter((offer) => offer.request === request.id).map((offer) => html`<small key=${offer.hold}>Was offered hold ${offer.hold}, ${moment(offer.at)}.</small>`)}
     ${waiting.filter((wait) => wait.request === request.id).map((wait) => html`<small key=${wait.wait}>On the waiting list: ${WAITS[wait.state] ?? wait.state}.</small>`)}</li>`}<//>
-    ${older && html`<p><button type="button" class="button quiet small" onClick=${() => readOlder(older)}>Older requests</button></p>`}</div>`;
+    ${older && html`<p><button type="button" class="button quiet small" disabled=${busy} onClick=${() => readOlder(older)}>Older requests</button></p>`}</div>`;
 }
 
-export function Holds({ holds, release }) {
+export function Holds({ holds, release, busy }) {
   return html`<${Part} id="holds" title="Holds and orders" rows=${holds} none="They never had anything on hold.">${(hold) => html`<li key=${hold.hold}>
     <p><b>${had(hold)}</b>: ${HOLDS[hold.state] ?? hold.state}.</p>
     <small>hold ${hold.hold}; ${times([["runs out", hold.state === "active" ? hold.expires_at : null], ["paid", hold.paid_at]]) || `ran until ${moment(hold.expires_at)}`}${hold.extensions ? `; given more time ${counted(hold.extensions, "time")}` : ""}${hold.kind && hold.kind !== "buyer" ? `; by hand (${hold.kind.replaceAll("_", " ")})` : ""}</small>
-    ${release && hold.state === "active" && html`<p><button type="button" class="button quiet small" onClick=${() => release(hold)}>Take it from them…</button></p>`}</li>`}<//>`;
+    ${release && hold.state === "active" && html`<p><button type="button" class="button quiet small" disabled=${busy} onClick=${() => release(hold)}>Take it from them…</button></p>`}</li>`}<//>`;
 }
 
 export function Payments({ payments }) {

@@ -2,6 +2,7 @@
 
 import { Component, html } from "../../html.js";
 import { ofEvent } from "../api.js";
+import { keptFocus } from "../focus.js";
 import { Reading } from "../states.js";
 import { moment } from "../words.js";
 import { Holds, Mails, Payments, Places, Requests, Tickets } from "./parts.js";
@@ -16,6 +17,7 @@ export class StoryPage extends Component {
   /** `after`: what is so of this page once it was done. */
   async #change(call, done, after = {}) {
     if (this.state.busy) return;
+    const giveBack = keptFocus();
     this.setState({ busy: true });
     try {
       await call();
@@ -24,7 +26,7 @@ export class StoryPage extends Component {
     } catch (problem) {
       this.props.tell(problem.detail, { wrong: true });
     }
-    this.setState(({ turn }) => ({ busy: false, turn: turn + 1, more: [], before: undefined }));
+    this.setState(({ turn }) => ({ busy: false, turn: turn + 1, more: [], before: undefined }), giveBack);
   }
 
   async #release(hold) {
@@ -41,12 +43,15 @@ export class StoryPage extends Component {
   }
 
   async #older(before) {
+    if (this.state.busy) return;
+    this.setState({ busy: true });
     try {
       const { requests, requests_more } = await this.props.api.get(`${this.#path()}?before=${encodeURIComponent(before)}`);
       this.setState(({ more }) => ({ more: [...more, ...requests], before: requests_more }));
     } catch (problem) {
       this.props.tell(problem.detail, { wrong: true });
     }
+    this.setState({ busy: false });
   }
 
   #path() {
@@ -59,13 +64,13 @@ export class StoryPage extends Component {
     return html`<main class="page" id="content">
       <p><a href=${below}>${event}</a> · <a href=${`${below}/buyers`}>Find another buyer</a></p>
       <h1 tabindex="-1" class="buyer-id">${buyer}</h1>
-      <${Reading} key=${turn} api=${api} path=${this.#path()} rows=${4}>${(story) => html`
+      <${Reading} turn=${turn} api=${api} path=${this.#path()} rows=${4}>${(story) => html`
         ${story.erased && html`<p class="notice">Their personal data was erased ${moment(story.erased)}.</p>`}
         ${story.mail?.length > 0 && html`<p>Mail goes to ${story.mail.join(", ")}.</p>`}
         <div class="story-parts">
           <${Places} places=${story.places} />
-          <${Requests} requests=${[...story.requests, ...more]} offers=${story.offers} waiting=${story.waiting} older=${before === undefined ? story.requests_more : before} readOlder=${(from) => this.#older(from)} />
-          <${Holds} holds=${story.holds} release=${session.may("operator") && !busy ? (hold) => this.#release(hold) : null} />
+          <${Requests} requests=${[...story.requests, ...more]} offers=${story.offers} waiting=${story.waiting} older=${before === undefined ? story.requests_more : before} readOlder=${(from) => this.#older(from)} busy=${busy} />
+          <${Holds} holds=${story.holds} release=${session.may("operator") ? (hold) => this.#release(hold) : null} busy=${busy} />
           <${Payments} payments=${story.payments} />
           <${Tickets} tickets=${story.tickets} />
           <${Mails} mails=${story.mails} />

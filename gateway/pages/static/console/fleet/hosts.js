@@ -4,8 +4,8 @@ import { counted } from "../../core/money.js";
 import { html } from "../../html.js";
 import { memory, spell } from "../words.js";
 
-/** @param {{hosts: any[], may: boolean, drain: (host: string) => void, keep: (host: string) => void}} props */
-export function Hosts({ hosts, may, drain, keep }) {
+/** @param {{hosts: any[], may: boolean, busy: boolean, drain: (host: string) => void, keep: (host: string) => void}} props */
+export function Hosts({ hosts, may, busy, drain, keep }) {
   return html`<section class="card" aria-labelledby="hosts-title"><h2 id="hosts-title">Hosts</h2><table class="table">
     <thead><tr><th scope="col">Host</th><th scope="col">State</th><th scope="col">Slots</th><th scope="col">Memory</th><th scope="col">Load</th><th scope="col">Workers</th><th scope="col"><span class="unseen">Change</span></th></tr></thead>
     <tbody>${hosts.map((host) => html`<tr key=${host.name}><th scope="row">${host.name}<small class="below">onsale ${host.version}</small></th>
@@ -14,7 +14,7 @@ export function Hosts({ hosts, may, drain, keep }) {
       <td data-label="Memory">${memory(host.memory_bytes)}${host.memory_bytes_max ? ` of ${memory(host.memory_bytes_max)}` : ""}</td>
       <td data-label="Load">${host.load === null ? "–" : `${host.load.toFixed(2)} a core`}</td>
       <td><${Workers} workers=${host.workers} /></td>
-      <td>${may && html`<div class="cell-buttons">${host.draining ? html`<button type="button" class="button quiet small" onClick=${() => keep(host.name)}>Keep<span class="unseen"> ${host.name}</span></button>` : html`<button type="button" class="button quiet small" onClick=${() => drain(host.name)}>Drain<span class="unseen"> ${host.name}</span></button>`}</div>`}</td></tr>`)}</tbody></table></section>`;
+      <td>${may && html`<div class="cell-buttons">${host.draining ? html`<button type="button" class="button quiet small" disabled=${busy} onClick=${() => keep(host.name)}>Keep<span class="unseen"> ${host.name}</span></button>` : html`<button type="button" class="button quiet small" disabled=${busy} onClick=${() => drain(host.name)}>Drain<span class="unseen"> ${host.name}</span></button>`}</div>`}</td></tr>`)}</tbody></table></section>`;
 }
 
 function HostState({ host }) {

@@ -2,6 +2,7 @@
 
 import { Component, html } from "../../html.js";
 import { to } from "../api.js";
+import { keptFocus } from "../focus.js";
 import { Paged } from "../paged.js";
 import { Empty, Reading } from "../states.js";
 import { moment } from "../words.js";
@@ -22,6 +23,7 @@ export class FleetPage extends Component {
 
   async #change(path, body, done, undo) {
     if (this.state.busy) return;
+    const giveBack = keptFocus();
     this.setState({ busy: true });
     try {
       await this.props.api.post(path, { ...body, why: body.why || WHY });
@@ -29,7 +31,7 @@ export class FleetPage extends Component {
     } catch (problem) {
       this.props.tell(problem.detail, { wrong: true });
     }
-    this.setState(({ turn }) => ({ busy: false, turn: turn + 1 }));
+    this.setState(({ turn }) => ({ busy: false, turn: turn + 1 }), giveBack);
   }
 
   async drain(host) {
@@ -50,14 +52,14 @@ export class FleetPage extends Component {
   }
 
   render({ api, session, go, search }, { busy, turn }) {
-    const may = session.may("operator") && !busy;
+    const may = session.may("operator");
     return html`<main class="page" id="content">
       <h1 tabindex="-1">Fleet</h1>
       <p class="quiet-text">A host is a machine; each of its slots runs one worker. Of the workers that attend to an event one owns it and decides; the others stand by and take over when it is gone.</p>
-      <${Reading} api=${api} path=${PATH} every_ms=${EVERY_MS}>${({ hosts, events, short }) => html`
+      <${Reading} api=${api} path=${PATH} every_ms=${EVERY_MS} turn=${turn}>${({ hosts, events, short }) => html`
         ${short && html`<p class="notice warn"><b>There are fewer slots than are wanted.</b>${short}</p>`}
-        ${hosts.length ? html`<${Hosts} hosts=${hosts} may=${may} drain=${(host) => this.drain(host)} keep=${(host) => this.keep(host)} />` : html`<${Empty} title="No machine has joined"><p>Start one with <code>./run worker --slots 4</code>. Until then whatever allocator runs decides for every event.</p><//>`}
-        <${Events} events=${events} hosts=${hosts} may=${may} move=${(event, free) => this.move(event, free)} />`}<//>
+        ${hosts.length ? html`<${Hosts} hosts=${hosts} may=${may} busy=${busy} drain=${(host) => this.drain(host)} keep=${(host) => this.keep(host)} />` : html`<${Empty} title="No machine has joined"><p>Start one with <code>./run worker --slots 4</code>. Until then whatever allocator runs decides for every event.</p><//>`}
+        <${Events} events=${events} hosts=${hosts} may=${may} busy=${busy} move=${(event, free) => this.move(event, free)} />`}<//>
       <${Log} key=${turn} api=${api} go=${go} search=${search} />
     </main>`;
   }

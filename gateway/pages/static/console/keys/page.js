@@ -1,6 +1,7 @@
 // Operator keys: who may come in, as what, for which events, until when. A secret is shown once.
 
 import { Component, html } from "../../html.js";
+import { keptFocus } from "../focus.js";
 import { Empty, Reading } from "../states.js";
 import { ago, moment } from "../words.js";
 import { NewKey } from "./new.js";
@@ -19,6 +20,7 @@ export class KeysPage extends Component {
   /** A change, then the list as it is by then. */
   async #change(call, done) {
     if (this.state.busy) return null;
+    const giveBack = keptFocus();
     this.setState({ busy: true });
     try {
       const told = await call();
@@ -28,7 +30,7 @@ export class KeysPage extends Component {
       this.props.tell(problem.detail, { wrong: true });
       return null;
     } finally {
-      this.setState(({ turn }) => ({ busy: false, turn: turn + 1 }));
+      this.setState(({ turn }) => ({ busy: false, turn: turn + 1 }), giveBack);
     }
   }
 
@@ -57,7 +59,7 @@ export class KeysPage extends Component {
       <div class="page-head"><h1 tabindex="-1">Keys</h1>
         <button type="button" class="button quiet small" aria-pressed=${revoked} onClick=${() => this.setState({ revoked: !revoked })}>${revoked ? "Hide revoked ones" : "Show revoked ones"}</button></div>
       ${made && html`<${Secret} key=${made.secret} made=${made} done=${() => this.setState({ made: null })} />`}
-      <${Reading} key=${turn} api=${api} path=${`${PATH}${revoked ? "?revoked=true" : ""}`}>${({ keys }) => (keys.length ? html`<div class="card"><table class="table">
+      <${Reading} turn=${turn} api=${api} path=${`${PATH}${revoked ? "?revoked=true" : ""}`}>${({ keys }) => (keys.length ? html`<div class="card"><table class="table">
         <thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">For</th><th scope="col">Until</th><th scope="col">Used</th><th scope="col">Made</th><th scope="col"><span class="unseen">Change</span></th></tr></thead>
         <tbody>${keys.map((key) => html`<tr key=${key.id}><th scope="row">${key.name}</th><td data-label="Role">${key.role}</td>
           <td data-label="For">${key.events ? key.events.join(", ") : "all events"}</td>

@@ -6,6 +6,8 @@ import { count, moment, SLOWED } from "../words.js";
 import { STATE_MOVES } from "./moves.js";
 
 const PACE_MAX = 1_000_000;
+/** With or without something between thousands: 1.5 is no pace, and not 15. */
+const WHOLE = /^\d{1,9}$|^\d{1,3}([\s,.’']\d{3})+$/;
 const MAIN = ["open", "resume", "pause"];
 
 /** @param {{now: any, name: string, levers: import("./moves.js").Levers, may: boolean, say: () => void}} props */
@@ -19,7 +21,7 @@ export function Head({ now, name, levers, may, say }) {
       ${(state.value === "draft" || state.value === "lobby") && state.opens_at && html`<span class="quiet-text">opens by itself ${moment(state.opens_at)}</span>`}</div>
     ${may ? html`<div class="levers">
       ${main && html`<button type="button" class=${`button ${main === "pause" ? "quiet pauses" : "main"}`} disabled=${busy} onClick=${() => levers.state(main, name)}>${levers.sending === main ? "Sending…" : STATE_MOVES[main].act}</button>`}
-      ${room ? html`<${Pace} key="pace" room=${room} levers=${levers} /><button type="button" class="button quiet" onClick=${say}>${room.message ? "Change the message" : "Message"}</button>` : state.value !== "closed" && html`<p class="quiet-text">No waiting room: nobody waits in line, so there is no pace and no message.</p>`}
+      ${room ? html`<${Pace} key="pace" room=${room} levers=${levers} /><button type="button" class="button quiet" disabled=${busy} onClick=${say}>${room.message ? "Change the message" : "Message"}</button>` : state.value !== "closed" && html`<p class="quiet-text">No waiting room: nobody waits in line, so there is no pace and no message.</p>`}
     </div>` : html`<p class="quiet-text levers">${room ? `Pace: ${room.pace === null ? "no limit" : `${count(room.pace)} a minute`}. ` : ""}Your key may look. Opening, pausing, pace and messages need the role operator.</p>`}
     ${room?.message && html`<p class="said"><b>All who wait read:</b> ${room.message} <small>since ${moment(room.message_at)}</small></p>`}
     ${room?.slowed_by && html`<p class="slowed" data-why=${room.slowed_by}>${SLOWED[room.slowed_by]}</p>`}
@@ -35,7 +37,7 @@ class Pace extends Component {
 
   /** Steps of about a tenth, in round numbers. */
   #step(way) {
-    const from = this.#wanted() ?? 0;
+    const from = this.#wanted();
     const size = Math.max(1, 10 ** Math.floor(Math.log10(Math.max(10, from)) - 1) * (String(from)[0] >= "5" ? 5 : 1));
     const next = way > 0 ? Math.floor(from / size) * size + size : Math.ceil(from / size) * size - size;
     this.setState({ typed: String(Math.min(PACE_MAX, Math.max(1, next))) });
@@ -45,9 +47,9 @@ class Pace extends Component {
   #wanted() {
     const { typed } = this.state;
     if (typed === null) return this.props.room.pace;
-    const text = typed.replace(/[\s,.]/g, "");
+    const text = typed.trim();
     if (text === "") return null;
-    const number = /^\d+$/.test(text) ? Number(text) : NaN;
+    const number = WHOLE.test(text) ? Number(text.replace(/\D/g, "")) : NaN;
     return number >= 1 && number <= PACE_MAX ? number : NaN;
   }
 
@@ -66,9 +68,9 @@ class Pace extends Component {
     return html`<form class=${`pace ${other ? "other" : ""}`} onSubmit=${(event) => this.#set(event)} onKeyDown=${(event) => event.key === "Escape" && this.setState({ typed: null })}>
       <label for="pace">Pace</label>
       <div class="pace-field">
-        <button type="button" aria-label="Slower" disabled=${wrong} onClick=${() => this.#step(-1)}>−</button>
+        <button type="button" aria-label="Slower" disabled=${wrong || wanted === null} onClick=${() => this.#step(-1)}>−</button>
         <input id="pace" inputmode="numeric" autocomplete="off" placeholder="no limit" aria-describedby="pace-now" aria-invalid=${wrong} value=${typed ?? (room.pace === null ? "" : count(room.pace))} onInput=${(event) => this.setState({ typed: event.target.value })} />
-        <button type="button" aria-label="Faster" disabled=${wrong} onClick=${() => this.#step(1)}>+</button>
+        <button type="button" aria-label="Faster" disabled=${wrong || wanted === null} onClick=${() => this.#step(1)}>+</button>
       </div>
       <span id="pace-now" class="pace-now">${wrong ? `1 to ${count(PACE_MAX)}, or nothing` : other ? `is ${told} now` : "a minute"}</span>
       ${other && html`<button class="button main small" disabled=${wrong || Boolean(levers.sending)}>Set</button>

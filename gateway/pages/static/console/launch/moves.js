@@ -147,9 +147,10 @@ export class Levers {
 
   /** Of a move that is no longer possible: how it stands now, and who made it so. */
   async #refused(problem) {
+    if (problem.status === 401) return this.page.tell("Your session had ended, so nothing was done. Log in and do it again.", { wrong: true });
     const now = await this.page.look().catch(() => null);
-    const how = problem.status === 409 && now ? ` The sale is ${STATES[now.state.value][0]} now. ${await this.#lastChange()}` : "";
-    this.page.tell(`${problem.detail}${how}`, { wrong: true });
+    const by = MOVED_BY_ANOTHER.includes(problem.code) ? ` It is ${now ? STATES[now.state.value][0] : "another way"} now. ${await this.#lastChange()}` : "";
+    this.page.tell(`${problem.detail}${by}`, { wrong: true });
   }
 
   #busy(name) {
@@ -158,6 +159,7 @@ export class Levers {
   }
 }
 
+const MOVED_BY_ANOTHER = ["event_state", "event_changed"];
 const CHANGED = ["room_changed", "fleet_changed"];
 const NOW = {
   room: ({ pace, message }) => `pace ${paceWords(pace)}; ${message ? `message “${message}”` : "no message"}`,

@@ -35,4 +35,4 @@ function Number({ what, value, says }) {
 }
 
 /** How long until the last in line is let in, as it goes now. */
-const waits = (waiting, rate) => (waiting && rate > 0 ? `about ${spell((waiting / rate) * 60)} until the last is let in` : waiting ? "nobody is let in just now" : "nobody waits");
+const waits = (waiting, rate) => (waiting && rate > 0 ? `about ${spell((waiting / rate) * 60)} until the last is let in` : waiting && rate === 0 ? "nobody was let in lately" : waiting ? "how long that takes is not known yet" : "nobody waits");

@@ -6,6 +6,7 @@ import { Charts } from "../charts/charts.js";
 import { Series } from "../charts/series.js";
 import { Hands } from "../launches/state.js";
 import { Bones, Failed } from "../states.js";
+import { keptFocus } from "../focus.js";
 import { Head } from "./head.js";
 import { messageField } from "./message.js";
 import { Levers } from "./moves.js";
@@ -15,6 +16,9 @@ import { Scale } from "./scale.js";
 import { SeatsForm } from "./seats.js";
 import { Answers, Steps } from "./steps.js";
 
+/** A frame that was read before how it stands was asked for, and comes after the answer, is so late at most. */
+const LATE_MS_MAX = 10_000;
+
 /** @extends {Component<{event: string, api: any, session: any, live: import("../live.js").Live, ask: any, tell: any, go: any}>} */
 export class LaunchPage extends Component {
   constructor(props) {
@@ -22,7 +26,10 @@ export class LaunchPage extends Component {
     this.series = new Series();
     this.state = { now: null, launch: null, problem: null, drawn: 0 };
     const { event, api, ask, tell } = props;
-    this.levers = new Levers({ event, api, ask, tell, look: () => this.look(), state: () => this.state.now.state.value, room: () => this.state.now?.room, fleet: () => this.state.now?.fleet, busy: () => this.setState({}) });
+    this.levers = new Levers({ event, api, ask, tell, look: () => this.look(), state: () => this.state.now.state.value, room: () => this.state.now?.room, fleet: () => this.state.now?.fleet, busy: (name) => this.#busy(name) });
+    this.looked = { at_ms: 0, until: 0 };
+    /** A message that was not sent: nobody writes it twice. */
+    this.unsent = null;
   }
 
   componentDidMount() {
@@ -37,20 +44,28 @@ export class LaunchPage extends Component {
   /** How it stands, by HTTP: at first, and where it must be known before the feed says it. */
   async look() {
     const now = await this.props.api.get(ofEvent(this.props.event, "/launch"));
+    this.looked = { at_ms: now.at_ms, until: performance.now() + LATE_MS_MAX };
     this.#stands(now);
     return now;
   }
 
+  #isLate({ at_ms }) {
+    return at_ms < this.looked.at_ms && performance.now() < this.looked.until;
+  }
+
+  /** While a lever is moved it is off, and with that loses the focus. */
+  #busy(name) {
+    if (name) this.giveBack = keptFocus();
+    this.setState({}, name ? undefined : this.giveBack);
+  }
+
   #stands(now) {
-    this.setState(({ now: before, launch }) => {
-      const [room, fleet] = [newer(before?.room, now.room), newer(before?.fleet, now.fleet)];
-      return { now: { ...now, room, fleet }, launch: { ...launch, ...now.launch }, problem: null };
-    });
+    this.setState(({ launch }) => ({ now, launch: { ...launch, ...now.launch }, problem: null }));
     document.title = `${now.launch.name ?? this.props.event} · Console`;
   }
 
   #hear(frame) {
-    if (frame.type === "event") this.#stands(frame);
+    if (frame.type === "event" && !this.#isLate(frame)) this.#stands(frame);
     if (frame.type === "history") this.series.reset(frame.columns, frame.rows);
     if (frame.type === "point") this.series.add(frame.row);
     if (frame.type === "history" || frame.type === "point") this.setState(({ drawn }) => ({ drawn: drawn + 1 }));
@@ -59,12 +74,13 @@ export class LaunchPage extends Component {
   async #say() {
     const { room } = this.state.now;
     const said = await this.props.ask({
-      title: "A message to all who wait", act: "Show it", keep: "Not now", more: messageField(room.message),
-      says: ["Everybody in the line reads it within a second, until you change it or take it off."],
+      title: "A message to all who wait", act: "Show it", keep: "Not now", more: messageField(this.unsent ?? room.message),
+      says: ["Everybody in the line reads it within a second, until you change it or take it off.", ...(this.unsent ? ["This is what was not sent before."] : [])],
     });
     if (!said) return;
     const text = said.text.trim() || null;
-    if (text !== room.message) this.levers.message(text, room);
+    this.unsent = null;
+    if (text !== room.message && !(await this.levers.message(text, room))) this.unsent = text;
   }
 
   render({ event, session, api, ask, tell }, { now, launch, problem, drawn }) {
@@ -91,13 +107,10 @@ export class LaunchPage extends Component {
   }
 }
 
-/** Of what has editions the higher one: a frame may have been on its way while somebody changed it. */
-const newer = (before, told) => (before && told && told.edition < before.edition ? before : told);
-
 function Links({ event, may }) {
   const below = `/console/e/${encodeURIComponent(event)}`;
   return html`<nav class="launch-links" aria-label="More of this launch"><ul>
-    <li><a href=${`${below}/buyers`}>Find a buyer</a></li>
+    ${may && html`<li><a href=${`${below}/buyers`}>Find a buyer</a></li>`}
     ${may && html`<li><a href=${`${below}/rehearse`}>Rehearse</a></li>`}
     <li><a href=${`/console/audit?event=${encodeURIComponent(event)}`}>Audit: who did what</a></li>
     <li><a href=${`${below}/export`}>Export</a></li>

@@ -27,7 +27,8 @@ export class SeatsForm extends Component {
 
   /** What is meant, as the API takes it and in words; or what is wrong with it. */
   async #meant() {
-    const { venue, off, by, section, row, names, area, places } = this.state;
+    const { venue, off, section, row, names, area, places } = this.state;
+    const by = this.#by();
     if (by === "area") {
       const count = Number(places);
       if (!Number.isInteger(count) || count < 1) return { wrong: "Say how many places: 1 or more." };
@@ -48,13 +49,25 @@ export class SeatsForm extends Component {
     return bounded(seats, `${counted(seats.length, off ? "free seat" : "blocked seat")} of ${where}`);
   }
 
+  /** How the plan can be spoken of: (name, words). */
+  #ways() {
+    const { count, areas } = this.state.venue;
+    return [["section", "a section", count], ["names", "single seats", count], ["area", "standing places", areas.length]].filter(([, , there]) => there);
+  }
+
+  /** As chosen, if the plan has such. */
+  #by() {
+    const ways = this.#ways().map(([way]) => way);
+    return ways.includes(this.state.by) ? this.state.by : ways[0];
+  }
+
   async #send(submitted) {
     submitted.preventDefault();
     this.setState({ wrong: "" });
     try {
       const { wrong, what, words } = await this.#meant();
       if (wrong) return this.setState({ wrong });
-      if (await this.props.levers.block(this.state.off, what, words, this.state.why)) this.setState({ names: "" });
+      if (await this.props.levers.block(this.state.off, what, words, this.state.why)) this.setState({ names: "", why: "" });
     } catch (problem) {
       this.setState({ wrong: problem.detail });
     }
@@ -70,15 +83,14 @@ export class SeatsForm extends Component {
   }
 
   #form(venue, levers) {
-    const { off, by, section, row, names, area, places, why, wrong } = this.state;
+    const { off, section, row, names, area, places, why, wrong } = this.state;
     const set = (name, as = String) => (event) => this.setState({ [name]: as(event.target.value), wrong: "" });
     const rows = venue.rows.filter((one) => one.section === section && one.row);
-    const ways = [["section", "a section", venue.count], ["names", "single seats", venue.count], ["area", "standing places", venue.areas.length]].filter(([, , there]) => there);
-    const chosen = ways.some(([way]) => way === by) ? by : ways[0][0];
+    const chosen = this.#by();
     return html`<form class="fields seats-form" onSubmit=${(event) => this.#send(event)}>
       <div class="switch" role="group" aria-label="What to do"><button type="button" aria-pressed=${off} onClick=${() => this.setState({ off: true })}>Take off sale</button><button type="button" aria-pressed=${!off} onClick=${() => this.setState({ off: false })}>Put on sale</button></div>
       <div class="field-row">
-        <label class="field">What<select onChange=${set("by")}>${ways.map(([way, words]) => html`<option key=${way} value=${way} selected=${chosen === way}>${words}</option>`)}</select></label>
+        <label class="field">What<select onChange=${set("by")}>${this.#ways().map(([way, words]) => html`<option key=${way} value=${way} selected=${chosen === way}>${words}</option>`)}</select></label>
         ${chosen === "section" && html`<label class="field">Section<select onChange=${(event) => this.setState({ section: Number(event.target.value), row: "", wrong: "" })}>${venue.sections.map((name, index) => html`<option key=${index} value=${index} selected=${section === index}>${name}</option>`)}</select></label>
           <label class="field">Row<select onChange=${set("row")}><option value="" selected=${row === ""}>all rows</option>${rows.map((one) => html`<option key=${one.row} value=${one.row} selected=${row === one.row}>${one.row}</option>`)}</select></label>`}
         ${chosen === "names" && html`<label class="field wide-field">Ids of seats, with spaces or commas between<input value=${names} onInput=${set("names")} spellcheck=${false} autocapitalize="off" placeholder=${venue.guid.slice(0, 2).join(", ")} /></label>`}
