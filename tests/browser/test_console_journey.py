@@ -99,8 +99,8 @@ def test_an_event_is_created_rehearsed_launched_sold_closed_and_taken_away(
     page.get_by_label("Buyers you expect").fill("20000")
     page.get_by_role("button", name="Start the rehearsal").click()
     expect(page.get_by_role("heading", name="Under way")).to_be_visible()
-    expect(page.get_by_role("heading", name="What it showed")).to_be_visible(timeout=REHEARSAL_MS_MAX)
-    expect(page.locator(".rehearsal-said")).to_contain_text("20,000 buyers need")
+    expect(page.get_by_role("heading", name="What it takes")).to_be_visible(timeout=REHEARSAL_MS_MAX)
+    expect(page.locator(".takes")).to_contain_text("20,000 buyers need")
     page.get_by_role("button", name="Use this pace").click()
     expect(page.get_by_text("a minute now.")).to_be_visible()
     pace = call(stack, "GET", f"events/{slug}/room")["room"]["terms"]["pace"]

@@ -77,11 +77,20 @@ def test_a_rehearsal_is_started_followed_and_its_pace_used(page: Page, conn, dra
     sized = sizing(MEASURED, 100_000)
     done = Rehearsed(MEASURED, sized, sentences(MEASURED, sized))
     rows.end(conn, taken.id, result=msgspec.json.encode(done))
-    expect(page.get_by_text("100,000 buyers need 5 gateways")).to_be_visible()
+    result = page.get_by_role("region", name="What it takes")
+    expect(result.locator(".takes")).to_have_text("100,000 buyers need 5 gateways, at 22,500 a minute.")
+    expect(result).to_contain_text("every law held")
+    order = result.inner_text()
+    assert order.index("need 5 gateways") < order.index("nobody comes through the waiting room")
+    assert order.index("Fast gate off") < order.index("every law held"), "the laws are the quiet end"
     expect(page.get_by_role("img", name="Decisions over time, fast gate on")).to_be_visible()
     good_for_everybody(page, "done")
     shot(page, "rehearse-done")
+    room = operating.change(conn, draft, SAID, pace=70)
     page.get_by_role("button", name="Use this pace: 22,500 a minute").click()
+    expect(page.get_by_role("alert")).to_contain_text("Its pace is 70 a minute now.")
+    assert rooms.read(conn, events.get_event(conn, draft).id).terms.pace == room.terms.pace == 70
+    page.get_by_role("button", name="Use this pace: 22,500 a minute").dblclick()
     expect(page.get_by_text("admits 22,500 a minute now")).to_be_visible()
     assert rooms.read(conn, events.get_event(conn, draft).id).terms.pace == 22_500
 

@@ -1,10 +1,16 @@
-// Numbers, moments and states as the console writes them.
+// Numbers, moments and states as the console writes them: in English whatever the browser's language, so that a point
+// and a comma mean the same everywhere on a page; in the browser's time.
+
+import { price } from "../core/money.js";
 
 const english = new Intl.NumberFormat("en");
 const NONE = "–";
 
 /** What is not known is a dash, never 0. @param {number | null | undefined} number */
 export const count = (number) => (number === null || number === undefined ? NONE : english.format(number));
+
+/** @param {number | null | undefined} minor @param {string} currency */
+export const money = (minor, currency) => (minor === null || minor === undefined ? NONE : price(minor, currency, "en"));
 
 /** With one digit behind the point where it is small. @param {number | null | undefined} number */
 export const perSecond = (number) => (number === null || number === undefined ? NONE : english.format(number < 10 ? Math.round(number * 10) / 10 : Math.round(number)));

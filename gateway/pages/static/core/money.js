@@ -3,18 +3,19 @@
 /** @type {Map<string, {format: Intl.NumberFormat, unit: number}>} */
 const formats = new Map();
 
-function formatOf(currency) {
-  if (!formats.has(currency)) {
-    const format = new Intl.NumberFormat(undefined, { style: "currency", currency });
+function formatOf(currency, locale) {
+  const name = `${currency} ${locale}`;
+  if (!formats.has(name)) {
+    const format = new Intl.NumberFormat(locale, { style: "currency", currency });
     const unit = 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2);
-    formats.set(currency, { format, unit });
+    formats.set(name, { format, unit });
   }
-  return formats.get(currency);
+  return formats.get(name);
 }
 
-/** @param {number} minor @param {string} currency @returns {string} */
-export function price(minor, currency) {
-  const { format, unit } = formatOf(currency);
+/** As the reader's own country writes it, unless `locale` says otherwise. @param {number} minor @param {string} currency @param {string} [locale] @returns {string} */
+export function price(minor, currency, locale) {
+  const { format, unit } = formatOf(currency, locale);
   return format.format(minor / unit);
 }
 

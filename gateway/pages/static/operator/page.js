@@ -56,7 +56,7 @@ function Door({ desk, story }) {
 export function Sheets({ figures, as_of_ms }) {
   const age_ms = Math.max(0, Date.now() - as_of_ms);
   const { percent_sold, sold, capacity, orders, refunds, currency, holds } = figures;
-  const money = (minor) => price(minor, currency);
+  const money = (minor) => price(minor, currency, "en");
   return html`
     <p class=${`age ${age_ms > OLD_MS ? "old" : ""}`}>As of ${ago(age_ms)}.${age_ms > OLD_MS ? " Newer orders are not in it yet." : ""}</p>
     <section class="card" aria-labelledby="sold">

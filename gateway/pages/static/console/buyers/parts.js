@@ -1,8 +1,8 @@
 // The parts of a buyer's story, each as a list that says what, when and why.
 
-import { counted, price } from "../../core/money.js";
+import { counted } from "../../core/money.js";
 import { html } from "../../html.js";
-import { moment } from "../words.js";
+import { moment, money } from "../words.js";
 
 const OUTCOMES = {
   held: "got seats on hold", taken: "came after somebody else", sold_out: "found nothing left that fits", waitlisted: "was put on the waiting list",
@@ -57,9 +57,9 @@ export function Holds({ holds, release, busy }) {
 
 export function Payments({ payments }) {
   return html`<${Part} id="payments" title="Payments" rows=${payments} none="Nothing was paid.">${(one) => html`<li key=${one.payment}>
-    <p><b>${price(one.amount_minor, one.currency)}</b>: ${PAYMENTS[one.state] ?? one.state}${one.reason ? ` (${REASONS[one.reason] ?? one.reason})` : ""}.</p>
+    <p><b>${money(one.amount_minor, one.currency)}</b>: ${PAYMENTS[one.state] ?? one.state}${one.reason ? ` (${REASONS[one.reason] ?? one.reason})` : ""}.</p>
     <small>payment ${one.payment} by ${one.provider}${one.intent ? `, ${one.intent}` : ""}; hold ${one.hold}; ${times([["begun", one.created_at], ["paid", one.succeeded_at]])}${one.declines ? `; declined ${counted(one.declines, "time")}` : ""}</small>
-    ${one.refunds.map((refund) => html`<p key=${refund.refund}>Refund of <b>${price(refund.amount_minor, one.currency)}</b> ${BACK[refund.state] ?? refund.state}: ${REASONS[refund.reason] ?? refund.reason}.${refund.last_error ? html` <span class="wrong-text">Last try: ${refund.last_error}</span>` : ""} <small>${times([["owed since", refund.created_at], ["given", refund.refunded_at]])}</small></p>`)}</li>`}<//>`;
+    ${one.refunds.map((refund) => html`<p key=${refund.refund}>Refund of <b>${money(refund.amount_minor, one.currency)}</b> ${BACK[refund.state] ?? refund.state}: ${REASONS[refund.reason] ?? refund.reason}.${refund.last_error ? html` <span class="wrong-text">Last try: ${refund.last_error}</span>` : ""} <small>${times([["owed since", refund.created_at], ["given", refund.refunded_at]])}</small></p>`)}</li>`}<//>`;
 }
 
 export function Tickets({ tickets }) {

@@ -121,11 +121,11 @@ export class CreatePage extends Component {
   render({ go }, state) {
     const { draft, step, seen, errors, made, refused } = state;
     if (made) return html`<main class="page create" id="content"><${Made} made=${made} go=${go} /></main>`;
-    if (!draft) return html`<main class="page create" id="content" aria-busy="true"><h1>Create an event</h1></main>`;
+    if (!draft) return html`<main class="page create" id="content" aria-busy="true"><h1 tabindex="-1">Create an event</h1></main>`;
     const [title, Step] = STEPS[step];
     const wrongIn = (number) => Object.keys(errors).filter((field) => stepOf(field) === number).length;
     return html`<main class="page create" id="content">
-      <div class="page-head"><h1>Create an event</h1>
+      <div class="page-head"><h1 tabindex="-1">Create an event</h1>
         ${state.sure && html`<button type="button" class="button quiet small" onClick=${() => this.setState({ sure: false })}>Keep it</button>`}
         <button type="button" class="button quiet small" onClick=${this.#anew}>${state.sure ? "Forget all of this" : "Start over"}</button></div>
       <nav class="create-steps" aria-label="Steps"><ol>${STEPS.map(([words], number) => html`<li key=${words}><button type="button" aria-current=${number === step ? "step" : undefined} onClick=${() => this.#go(number)}>

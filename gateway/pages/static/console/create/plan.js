@@ -1,11 +1,12 @@
 // First step: what it is called, and its seating plan: a file, one that is made, or a venue that is there.
 
 import { Component, createRef, html } from "../../html.js";
-import { counted, price } from "../../core/money.js";
+import { counted } from "../../core/money.js";
 import { slugOf } from "./body.js";
 import { FILE_BYTES_MAX } from "./draft.js";
 import { Drawing } from "./drawing.js";
 import { Choice, Line } from "./fields.js";
+import { money } from "../words.js";
 
 const KINDS = [["file", "A file of your own"], ["make", "Make one"], ["venue", "One that is here"]];
 const SHAPES = [["theatre", "A theatre"], ["arena", "An arena"], ["hall", "A standing hall"]];
@@ -42,7 +43,7 @@ export function Holds({ holds }) {
     </dl>
     <table class="table"><caption class="unseen">Categories</caption><thead><tr><th scope="col">Category</th><th scope="col" class="number">How many</th><th scope="col" class="number">In the plan</th></tr></thead>
       <tbody>${holds.categories.map((one) => html`<tr key=${one.name}><th scope="row">${one.name}</th>
-        <td class="number" data-label="How many">${(one.seats + one.places).toLocaleString("en")}</td><td class="number" data-label="In the plan">${price(one.price_minor, holds.currency)}</td></tr>`)}</tbody></table>
+        <td class="number" data-label="How many">${(one.seats + one.places).toLocaleString("en")}</td><td class="number" data-label="In the plan">${money(one.price_minor, holds.currency)}</td></tr>`)}</tbody></table>
     ${holds.warnings.length > 0 && html`<ul class="create-warnings" aria-label="Worth a look">${holds.warnings.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}
   </div>`;
 }

@@ -1,8 +1,9 @@
 // The last step: what is missing, what is worth a look, and the two ways to make it; and what was made.
 
 import { html } from "../../html.js";
-import { counted, price } from "../../core/money.js";
+import { counted } from "../../core/money.js";
 import { saidRoom, saidTime } from "./summary.js";
+import { money } from "../words.js";
 
 /** What must be there before anything can be made: (step, words). */
 const missing = ({ draft, seen }) => [
@@ -32,7 +33,7 @@ export function Made({ made, go }) {
   const path = `/console/e/${event.slug}`;
   return html`<div class="card create-made" role="status"><h1 tabindex="-1">${event.name} is made</h1>
     <p>${counted(seats + places, "place")}. ${states[event.state]}</p>
-    <ul>${prices.categories.map((one) => html`<li key=${one.category}>${one.category}: <b class="money">${price(one.total_minor, prices.currency)}</b></li>`)}</ul>
+    <ul>${prices.categories.map((one) => html`<li key=${one.category}>${one.category}: <b class="money">${money(one.total_minor, prices.currency)}</b></li>`)}</ul>
     ${codes.map((one) => html`<label class="field create-codes" key=${one.label}><span>Codes for ${one.label}: told this once, keep them</span><textarea readonly rows="4" value=${one.codes.join("\n")}></textarea></label>`)}
     <p class="create-next"><button type="button" class="button main" onClick=${() => go(`${path}/rehearse`)}>Rehearse it</button>
       <button type="button" class="button quiet" onClick=${() => go(path)}>See the launch</button></p></div>`;

@@ -1,9 +1,10 @@
 // The steps after the plan: prices, times, rules, the waiting room, texts. Each setting says what it does.
 
 import { html } from "../../html.js";
-import { counted, price } from "../../core/money.js";
+import { counted } from "../../core/money.js";
 import { houseOf, writtenOf } from "./body.js";
 import { Check, Choice, Line, Text } from "./fields.js";
+import { money } from "../words.js";
 
 export function PricesStep({ draft, set, seen, errors }) {
   const { prices } = draft;
@@ -19,7 +20,7 @@ export function PricesStep({ draft, set, seen, errors }) {
       <${Line} name="fee-percent" label="And of the price" mode="decimal" unit="%" value=${prices.fee_percent} change=${(fee_percent) => put({ fee_percent })} error=${errors["prices.fee_basis_points"]} />
       <${Line} name="tax" label="Tax" mode="decimal" unit="%" value=${prices.tax_percent} change=${(tax_percent) => put({ tax_percent })} error=${errors["prices.tax_basis_points"]} /></div>
     <${Check} name="tax-included" label="The tax is in the prices" value=${prices.tax_included} change=${(tax_included) => put({ tax_included })} says="Otherwise it is added, and buyers see what they pay in all." />
-    <p class="create-sum" role="status">${house ? html`A sold-out house brings <b class="money">${price(house.net, holds.currency)}</b>${house.paid !== house.net && html`; buyers pay <b class="money">${price(house.paid, holds.currency)}</b> in all`}.` : "Write prices as 49.90, to see what a sold-out house brings."}</p>
+    <p class="create-sum" role="status">${house ? html`A sold-out house brings <b class="money">${money(house.net, holds.currency)}</b>${house.paid !== house.net && html`; buyers pay <b class="money">${money(house.paid, holds.currency)}</b> in all`}.` : "Write prices as 49.90, to see what a sold-out house brings."}</p>
   </div>`;
 }
 

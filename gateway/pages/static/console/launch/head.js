@@ -16,14 +16,14 @@ export function Head({ now, name, levers, may, say }) {
   const main = MAIN.find((move) => state.can.includes(move));
   const busy = Boolean(levers.sending);
   return html`<header class="launch-head" aria-label="State and levers">
-    <div class="launch-head-title"><h1 tabindex="-1">${name}</h1><${State} state=${state.value} />
+    <div class="launch-head-title"><h1 tabindex="-1" title=${name}>${name}</h1><${State} state=${state.value} />
       ${state.value === "paused" && state.paused_at && html`<span class="quiet-text">since ${moment(state.paused_at)}</span>`}
       ${(state.value === "draft" || state.value === "lobby") && state.opens_at && html`<span class="quiet-text">opens by itself ${moment(state.opens_at)}</span>`}</div>
     ${may ? html`<div class="levers">
       ${main && html`<button type="button" class=${`button ${main === "pause" ? "quiet pauses" : "main"}`} disabled=${busy} onClick=${() => levers.state(main, name)}>${levers.sending === main ? "Sending…" : STATE_MOVES[main].act}</button>`}
       ${room ? html`<${Pace} key="pace" room=${room} levers=${levers} /><button type="button" class="button quiet" disabled=${busy} onClick=${say}>${room.message ? "Change the message" : "Message"}</button>` : state.value !== "closed" && html`<p class="quiet-text">No waiting room: nobody waits in line, so there is no pace and no message.</p>`}
     </div>` : html`<p class="quiet-text levers">${room ? `Pace: ${room.pace === null ? "no limit" : `${count(room.pace)} a minute`}. ` : ""}Your key may look. Opening, pausing, pace and messages need the role operator.</p>`}
-    ${room?.message && html`<p class="said"><b>All who wait read:</b> ${room.message} <small>since ${moment(room.message_at)}</small></p>`}
+    ${room?.message && html`<p class="said" title=${room.message}><b>All who wait read:</b> ${room.message} <small>since ${moment(room.message_at)}</small></p>`}
     ${room?.slowed_by && html`<p class="slowed" data-why=${room.slowed_by}>${SLOWED[room.slowed_by]}</p>`}
   </header>`;
 }

@@ -1,9 +1,8 @@
 // The numbers of a launch, before any chart: what was sold, how fast it goes, who waits, who decides.
 
-import { price } from "../../core/money.js";
 import { html } from "../../html.js";
 import { Bar } from "../../operator/plots.js";
-import { count, latency, percent, perSecond, spell } from "../words.js";
+import { count, latency, money, percent, perSecond, spell } from "../words.js";
 
 /** @param {{launch: any, point: Record<string, number | null>, room: any}} props `point`: the newest sample; before there is one, what the launch says */
 export function Numbers({ launch, point, room }) {
@@ -14,7 +13,7 @@ export function Numbers({ launch, point, room }) {
   const part = capacity && sold !== null ? sold / capacity : 0;
   return html`<section class="card numbers-card" aria-label="Numbers">
     <div class="sold-block"><p class="huge">${percent(sold === null ? launch.percent_sold : Math.floor(part * 1000) / 10)}</p><p>sold: ${count(sold)} of ${count(capacity)}</p><${Bar} part=${part} />
-      <p class="revenue">${revenue === null ? "–" : price(revenue, currency)} <small>revenue</small></p></div>
+      <p class="revenue">${money(revenue, currency)} <small>revenue</small></p></div>
     <dl class="numbers">
       <${Number} what="on hold" value=${count(on_hold)} says="in somebody's hands, not paid yet" />
       <${Number} what="left" value=${count(free)} says="neither sold nor on hold; blocked ones are in it" />

@@ -1,10 +1,9 @@
 // Launches at a glance: each with its state and the numbers that matter, those that need a hand first to see.
 
-import { price } from "../../core/money.js";
 import { Component, html } from "../../html.js";
 import { Bar } from "../../operator/plots.js";
 import { Bones, Empty, Failed } from "../states.js";
-import { count, latency, moment, percent, perSecond } from "../words.js";
+import { count, latency, moment, money, percent, perSecond } from "../words.js";
 import { Hands, State } from "./state.js";
 
 /** @extends {Component<{api: any, live: import("../live.js").Live, session: any}>} */
@@ -66,7 +65,7 @@ export class LaunchesPage extends Component {
 function Card({ launch }) {
   const { slug, name, state, capacity, sold, on_hold, percent_sold, needs } = launch;
   const numbers = [
-    ["revenue", launch.revenue_minor === null ? "–" : price(launch.revenue_minor, launch.currency)],
+    ["revenue", money(launch.revenue_minor, launch.currency)],
     ["on hold", count(on_hold)],
     ["decisions a second", perSecond(launch.decided_per_second)],
     ["undecided", count(launch.undecided)],

@@ -1,5 +1,6 @@
-// What a rehearsal showed: its sentences first, then both storms beside each other.
+// What a rehearsal showed: what the sale takes, large; then both storms beside each other; then quietly that the laws held.
 
+import { counted } from "../../core/money.js";
 import { html } from "../../html.js";
 
 const WIDTH = 300;
@@ -23,23 +24,32 @@ function Plot({ run, most, seconds_max }) {
       <div><dt>Findings of the checker</dt><dd>${run.findings.length.toLocaleString("en")}</dd></div></dl></figure>`;
 }
 
-/** @param {{rehearsal: any, room: any, usePace: (pace: number) => void}} props */
-export function Result({ rehearsal, room, usePace }) {
-  const { measured, sizing, sentences } = rehearsal.result;
-  const [verdict, ...others] = sentences;
+/** "a minute", or so many. @param {number} minutes */
+const within = (minutes) => (minutes <= 1 ? "a minute" : counted(Math.ceil(minutes), "minute"));
+
+/** @param {{rehearsal: any, room: any, busy: boolean, usePace: (pace: number) => void}} props */
+export function Result({ rehearsal, room, busy, usePace }) {
+  const { measured, sizing } = rehearsal.result;
   const most = Math.max(1, ...measured.runs.flatMap((run) => run.curve.map((count) => count / run.step_seconds)));
   const seconds_max = Math.max(...measured.runs.map((run) => run.curve.length * run.step_seconds));
+  const sum = (of) => measured.runs.reduce((all, run) => all + of(run), 0);
+  const [broken, unanswered] = [sum((run) => run.findings.length), sum((run) => run.unanswered)];
   const pace = sizing.pace.toLocaleString("en");
   const now = room?.terms.pace;
-  return html`<section class="card" aria-labelledby="rehearse-result"><h2 id="rehearse-result">What it showed</h2>
-    <div class="rehearsal-said"><p class="large">${verdict}</p>${others.map((one) => html`<p key=${one}>${one}</p>`)}</div>
-    ${room ? html`<p class="create-next"><button type="button" class="button main" disabled=${now === sizing.pace} onClick=${() => usePace(sizing.pace)}>Use this pace: ${pace} a minute</button>
+  return html`<section class="card" aria-labelledby="rehearse-result"><h2 id="rehearse-result">What it takes</h2>
+    ${broken + unanswered > 0 && html`<p class="create-problem" role="alert"><b>Do not open it like this:</b> ${counted(broken, "finding")} of the checker, ${counted(unanswered, "request")} without an answer.</p>`}
+    <div class="rehearsal-said"><p class="takes">${counted(sizing.buyers, "buyer")} need <b>${counted(sizing.gateways, "gateway")}</b>, at <b>${pace} a minute</b>.</p>
+      <p>With ${counted(sizing.slots, "allocator slot")}, on ${counted(sizing.hosts, "host")}. Then everybody is let in within ${within(sizing.minutes_to_admit)}, and it can be sold out after ${within(sizing.minutes_to_sell_out)}. The pace is bound by ${sizing.pace_bound_by}.</p></div>
+    ${room ? html`<p class="create-next"><button type="button" class="button main" disabled=${busy || now === sizing.pace} onClick=${() => usePace(sizing.pace)}>Use this pace: ${pace} a minute</button>
         <span class="quiet-text">${now === sizing.pace ? "It is the waiting room’s pace." : `The waiting room’s pace is ${now === null ? "not set" : `${now.toLocaleString("en")} a minute`}.`}</span></p>`
-      : html`<p class="quiet-text">This event has no waiting room, so there is no pace to set.</p>`}
+      : html`<p class="quiet-text">This event has no waiting room, so there is no pace to set: everybody comes at once, as in the storms below.</p>`}
+    <h3>Both storms, with the fast gate and without</h3>
+    <p class="quiet-text">Decisions a second over time. The copies are open, and everybody asks at once: nobody comes through the waiting room, whose pace would spread them.</p>
     <div class="plots">${measured.runs.map((run) => html`<${Plot} key=${run.gate} run=${run} most=${most} seconds_max=${seconds_max} />`)}</div>
+    <h3>What one machine did</h3>
     <dl class="numbers"><div><dt>Joins a second, one gateway</dt><dd>${Math.round(measured.joins_per_second).toLocaleString("en")}</dd></div>
       <div><dt>Memory of an open page</dt><dd>${Math.round(measured.bytes_per_socket / 1024).toLocaleString("en")} KiB</dd></div>
-      <div><dt>Gateways</dt><dd>${sizing.gateways.toLocaleString("en")}</dd></div><div><dt>Allocator slots</dt><dd>${sizing.slots}</dd></div>
-      <div><dt>Hosts</dt><dd>${sizing.hosts.toLocaleString("en")}</dd></div><div><dt>One event’s ceiling</dt><dd>${sizing.decisions_per_second_max.toLocaleString("en")} a second</dd></div></dl>
+      <div><dt>One event’s ceiling</dt><dd>${sizing.decisions_per_second_max.toLocaleString("en")} a second</dd></div></dl>
+    ${broken + unanswered === 0 && html`<p class="quiet-text">${counted(measured.buyers, "buyer")} stormed copies of ${measured.event}, and every law held: nothing was sold twice, nobody was overtaken, everybody was answered.</p>`}
   </section>`;
 }
