@@ -7,13 +7,13 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from store.venues.make import make
 from tests.browser.axe import good_for_everybody
 from tests.browser.conftest import Tabs
 from tests.browser.fake_launches import Launch
-from tests.browser.fake_operators import FakeOperators, problem
+from tests.browser.fake_operators import COOKIE, FakeOperators, problem
 from tests.browser.test_access import BROKEN, NAMELESS
 from tests.browser.test_console_shell import come, forgive
 
@@ -120,13 +120,25 @@ def test_hours_of_samples_are_drawn_as_they_were_and_take_a_bounded_memory(conso
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_state_and_levers_stay_in_view(consoles: Tabs, width: int) -> None:
+def test_state_and_levers_stay_in_view_and_leave_room_for_the_page(
+    consoles: Tabs, office: FakeOperators, demo: Launch, width: int
+) -> None:
     page = open_launch(consoles, width=width)
+    demo.facts |= {"message": "We have paused for a moment. You keep your place. " * 10, "message_at": 1}
+    demo.facts["name"] = "Nightfall, opening night, with everybody who was ever in it " * 3
+    office.tell()
+    expect(page.locator(".said")).to_be_visible()
     page.mouse.wheel(0, 1_500)
     expect(page.get_by_role("button", name="Pause the sale")).to_be_in_viewport()
     expect(page.get_by_label("Pace")).to_be_in_viewport()
     expect(page.get_by_role("button", name="Message")).to_be_in_viewport()
     expect(page.locator(".launch-head .state")).to_be_in_viewport()
+    box, top = page.locator(".launch-head").bounding_box(), page.locator(".top").bounding_box()
+    assert box is not None
+    assert top is not None
+    assert box["height"] < 240, "however much somebody wrote"
+    assert top["height"] < 80
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_pause_asks_once_by_keyboard_is_sent_once_and_can_be_undone(
@@ -231,6 +243,58 @@ def test_a_message_is_shown_to_all_who_wait_and_taken_off_again(
         ("PUT", "events/demo/room/message", office.changes[0][2]["text"]),
         ("PUT", "events/demo/room/message", None),
     ]
+
+
+def test_a_question_goes_with_the_page_that_asked_and_what_went_wrong_is_not_pushed_out(
+    consoles: Tabs, office: FakeOperators
+) -> None:
+    office.refusing["events/demo/room/stop"] = problem(503, "unavailable", "Postgres does not answer.")
+    page = open_launch(consoles)
+    page.get_by_role("button", name="Stop letting in").click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop letting in").click()
+    expect(page.locator(".toast.wrong")).to_have_count(1)
+    for pace, said in ((950, "950"), (960, "960"), (970, "970"), (980, "980")):
+        page.get_by_label("Pace").fill(str(pace))
+        page.keyboard.press("Enter")
+        expect(page.locator(".toast").filter(has_text=f"The pace is {said} a minute.")).to_be_visible()
+    expect(page.locator(".toast.wrong")).to_have_count(1)
+    page.get_by_role("link", name="Export").click()
+    expect(page.get_by_role("heading", name="Export")).to_be_focused()
+    page.go_back()
+    page.get_by_role("button", name="Close the sale").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.go_forward()
+    expect(page.get_by_role("heading", name="Export")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert len(sent(office)) == 5
+    consoles.wrong.clear()
+
+
+def test_the_lever_in_view_is_the_one_that_comes_next(consoles: Tabs, demo: Launch) -> None:
+    demo.facts["state"] = "draft"
+    page = open_launch(consoles)
+    head, more = page.locator(".launch-head"), page.get_by_role("region", name="More moves")
+    expect(head.get_by_role("button", name="Open the lobby")).to_be_visible()
+    expect(more.get_by_role("button", name="Open the sale")).to_be_visible()
+    demo.facts["state"] = "closed"
+    page.reload()
+    expect(head.locator(".state")).to_have_text("closed")
+    for gone in ("Pace", "Slower", "Stop letting in", "Message"):
+        expect(page.get_by_label(gone, exact=True)).to_have_count(0)
+    expect(head.get_by_role("button")).to_have_count(0)
+
+
+def test_numbers_are_written_one_way_whatever_the_browsers_language(
+    browser: Browser, consoles: Tabs, office: FakeOperators
+) -> None:
+    context = browser.new_context(locale="de-DE", timezone_id="Asia/Tokyo")
+    context.add_cookies([{"name": COOKIE, "value": "key-of-otto", "url": consoles.url, "httpOnly": True}])
+    page = context.new_page()
+    page.goto(f"{consoles.url}/console")
+    expect(page.locator(".launch-card").first).to_contain_text("12,480 of 20,000")
+    expect(page.locator(".launch-card").first).to_contain_text("€748,800.00")
+    expect(page.locator(".launch-card", has_text="Matinée")).to_contain_text("Opens 31 Dec 2030, 05:00.")
+    context.close()
 
 
 def test_closing_needs_the_events_name_typed(consoles: Tabs, office: FakeOperators) -> None:

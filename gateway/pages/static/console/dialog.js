@@ -1,6 +1,7 @@
 // The one dialog that asks before something happens: it says what will happen, and is answered once.
 
 import { Component, createRef, html } from "../html.js";
+import { keptFocus } from "./focus.js";
 
 /**
  * @typedef {object} Question
@@ -18,7 +19,7 @@ import { Component, createRef, html } from "../html.js";
 export class Asking extends Component {
   #dialog = createRef();
   #done = null;
-  #before = null;
+  #giveBack = () => {};
 
   constructor(props) {
     super(props);
@@ -31,12 +32,17 @@ export class Asking extends Component {
 
   /** @param {Question} question @returns {Promise<Record<string, string> | null>} */
   ask(question) {
-    this.#done?.(null);
-    this.#before = document.activeElement;
+    if (this.#done) this.#done(null);
+    else this.#giveBack = keptFocus();
     return new Promise((done) => {
       this.#done = done;
       this.setState({ question, typed: "" }, () => this.#show());
     });
+  }
+
+  /** Whoever asked is gone: that is a no. */
+  dismiss() {
+    if (this.#done) this.#end(null);
   }
 
   #show() {
@@ -50,8 +56,15 @@ export class Asking extends Component {
     this.#done = null;
     this.#dialog.current?.close();
     this.setState({ question: null });
-    if (this.#before?.isConnected) this.#before.focus();
+    this.#giveBack();
     done?.(answer);
+  }
+
+  /** Enter that is held down does not answer the next question too; of a text of several lines it ends none, but with Ctrl or ⌘. */
+  #typed(event) {
+    if (event.key !== "Enter") return;
+    if (event.repeat) event.preventDefault();
+    else if ((event.ctrlKey || event.metaKey) && event.target.matches("textarea")) event.target.form.requestSubmit();
   }
 
   #confirm(submitted) {
@@ -66,7 +79,7 @@ export class Asking extends Component {
     const { title, says, act, keep = "Not now", danger, type, reason, more } = question;
     const ready = !type || typed.trim() === type;
     return html`<dialog ref=${this.#dialog} class="asking" aria-labelledby="asking-title" aria-describedby="asking-says"
-        onCancel=${(event) => { event.preventDefault(); this.#end(null); }} onKeyDown=${(event) => event.key === "Enter" && event.repeat && event.preventDefault()}>
+        onCancel=${(event) => { event.preventDefault(); this.#end(null); }} onKeyDown=${(event) => this.#typed(event)}>
       <form onSubmit=${(event) => this.#confirm(event)} autocomplete="off">
         <h2 id="asking-title">${title}</h2>
         <div id="asking-says" class="asking-says">${[says].flat().map((line) => html`<p key=${line}>${line}</p>`)}</div>

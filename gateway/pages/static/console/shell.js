@@ -61,6 +61,7 @@ export class Shell extends Component {
   }
 
   async #moved() {
+    this.#asking.dismiss();
     await this.#load();
     requestAnimationFrame(() => document.querySelector("#content h1")?.focus({ preventScroll: true }));
   }

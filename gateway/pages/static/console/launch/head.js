@@ -3,17 +3,16 @@
 import { Component, html } from "../../html.js";
 import { State } from "../launches/state.js";
 import { count, moment, SLOWED } from "../words.js";
-import { STATE_MOVES } from "./moves.js";
+import { nextMove, STATE_MOVES } from "./moves.js";
 
 const PACE_MAX = 1_000_000;
 /** With or without something between thousands: 1.5 is no pace, and not 15. */
 const WHOLE = /^\d{1,9}$|^\d{1,3}([\s,.’']\d{3})+$/;
-const MAIN = ["open", "resume", "pause"];
 
 /** @param {{now: any, name: string, levers: import("./moves.js").Levers, may: boolean, say: () => void}} props */
 export function Head({ now, name, levers, may, say }) {
   const { state, room } = now;
-  const main = MAIN.find((move) => state.can.includes(move));
+  const main = nextMove(state, room);
   const busy = Boolean(levers.sending);
   return html`<header class="launch-head" aria-label="State and levers">
     <div class="launch-head-title"><h1 tabindex="-1" title=${name}>${name}</h1><${State} state=${state.value} />
@@ -21,7 +20,7 @@ export function Head({ now, name, levers, may, say }) {
       ${(state.value === "draft" || state.value === "lobby") && state.opens_at && html`<span class="quiet-text">opens by itself ${moment(state.opens_at)}</span>`}</div>
     ${may ? html`<div class="levers">
       ${main && html`<button type="button" class=${`button ${main === "pause" ? "quiet pauses" : "main"}`} disabled=${busy} onClick=${() => levers.state(main, name)}>${levers.sending === main ? "Sending…" : STATE_MOVES[main].act}</button>`}
-      ${room ? html`<${Pace} key="pace" room=${room} levers=${levers} /><button type="button" class="button quiet" disabled=${busy} onClick=${say}>${room.message ? "Change the message" : "Message"}</button>` : state.value !== "closed" && html`<p class="quiet-text">No waiting room: nobody waits in line, so there is no pace and no message.</p>`}
+      ${state.value !== "closed" && (room ? html`<${Pace} key="pace" room=${room} levers=${levers} /><button type="button" class="button quiet" disabled=${busy} onClick=${say}>${room.message ? "Change the message" : "Message"}</button>` : html`<p class="quiet-text">No waiting room: nobody waits in line, so there is no pace and no message.</p>`)}
     </div>` : html`<p class="quiet-text levers">${room ? `Pace: ${room.pace === null ? "no limit" : `${count(room.pace)} a minute`}. ` : ""}Your key may look. Opening, pausing, pace and messages need the role operator.</p>`}
     ${room?.message && html`<p class="said" title=${room.message}><b>All who wait read:</b> ${room.message} <small>since ${moment(room.message_at)}</small></p>`}
     ${room?.slowed_by && html`<p class="slowed" data-why=${room.slowed_by}>${SLOWED[room.slowed_by]}</p>`}

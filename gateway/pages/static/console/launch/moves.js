@@ -19,6 +19,12 @@ export const STATE_MOVES = {
   close: { act: "Close the sale", title: (name) => `Close the sale of ${name} for good?`, says: ["Nothing is sold any more. What is on hold can still be paid until it runs out.", "This cannot be taken back. To stop for a while, pause instead."], done: "The sale is closed.", danger: true, type: true },
 };
 
+/** The one that comes next, which is always in view. @param {{value: string, can: string[]}} state @param {any} room @returns {string | undefined} */
+export function nextMove(state, room) {
+  const wanted = ["resume", "pause", ...(room ? ["lobby"] : []), "open"];
+  return wanted.find((move) => state.can.includes(move));
+}
+
 export const ROOM_MOVES = {
   pause: { act: "Pause letting in", title: "Let nobody in for now?", says: ["Who is inside goes on; who waits keeps their place. The sale itself goes on."], done: "Nobody is let in for now.", back: "resume" },
   resume: { act: "Let in again", title: "Let people in again?", says: ["The line goes on where it stopped, at its pace."], done: "People are let in again." },

@@ -38,6 +38,7 @@ export class LaunchPage extends Component {
   }
 
   componentWillUnmount() {
+    this.gone = true;
     this.unwatch();
   }
 
@@ -61,7 +62,7 @@ export class LaunchPage extends Component {
 
   #stands(now) {
     this.setState(({ launch }) => ({ now, launch: { ...launch, ...now.launch }, problem: null }));
-    document.title = `${now.launch.name ?? this.props.event} · Console`;
+    if (!this.gone) document.title = `${now.launch.name ?? this.props.event} · Console`;
   }
 
   #hear(frame) {
