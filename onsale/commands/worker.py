@@ -24,6 +24,7 @@ from onsale.commands.plainly import print_plainly, told_plainly
 from onsale.engines import DataDir, default_data_dir
 from onsale.errors import FrontDoorError
 from store import migrate
+from store.database import connect_to_own
 from store.settings import EngineUrls
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -53,6 +54,9 @@ def worker(
         given = {"ONSALE_HOST_NAME": name, "ONSALE_SLOTS": slots} if name else {"ONSALE_SLOTS": slots}
         os.environ.update({**urls.as_env(), **given})  # for its workers too
         settings = HostSettings.from_env()
+        connect_to_own(
+            urls.database_url, "onsale fleet host"
+        ).close()  # a pooler is refused, and left as it is
         migrate.upgrade(urls.database_url)
         for number in STOP_SIGNALS:
             signal.signal(number, ask_to_stop)

@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -160,6 +160,26 @@ def test_who_would_own_events_by_way_of_a_pooler_does_not_start_and_says_where_t
     with psycopg.connect(engine_urls.database_url) as conn:
         assert conn.execute("SELECT owner FROM lease WHERE event_id = %s", (event,)).fetchone() == (None,)
         assert conn.execute("SELECT count(*) FROM fleet_host").fetchone() == (0,)
+
+
+@needs_pooler
+def test_a_host_that_does_not_start_by_way_of_a_pooler_has_migrated_nothing(
+    tmp_path: Path, new_database: Callable[..., str], redis_url: str
+):
+    bare = EngineUrls(new_database(migrated=False), redis_url)
+    with pooler(tmp_path, bare) as url:
+        done = subprocess.run(
+            [sys.executable, "-m", "onsale", "worker", "--slots", "1"],
+            env={**os.environ, **bare.as_env(), "DATABASE_URL": url},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 1, done.stderr
+    assert "Give allocators and the fleet's hosts the address of Postgres itself" in done.stderr
+    with psycopg.connect(bare.database_url) as conn:
+        made = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+        assert conn.execute(made).fetchone() == (0,)
 
 
 @needs_pooler

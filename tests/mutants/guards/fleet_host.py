@@ -37,6 +37,13 @@ MUTANTS: list[Mutant] = [
         "with connect(self",
         f"{POOLER}_and_says_where_to_go",
     ),
+    In("onsale/commands/worker.py")(
+        Kind.CONDITION,
+        "a host that is refused for its pooler has migrated nothing",
+        '        connect_to_own(urls.database_url, "onsale fleet host").close()',
+        "        pass",
+        "tests/faults/test_pooler.py::test_a_host_that_does_not_start_by_way_of_a_pooler_has_migrated_nothing",
+    ),
     workers(
         Kind.FENCE,
         "a worker's row is run by one process",
