@@ -39,8 +39,6 @@ from store.venues.source import PLAN_BYTES_MAX, Format, PlanMade, plan_made, rea
 
 Conn = psycopg.Connection[Any]
 
-VENUES_MAX: Final = 100
-"""Most venues a listing names, newest first."""
 FILE: Final = {
     "requestBody": {
         "required": True,
@@ -129,7 +127,7 @@ Options = Annotated[FileOptions, Depends()]
 @router.get("/venues", dependencies=[Depends(require_viewer)])
 async def list_venues(request: Request) -> Response:
     """The newest hundred, newest first."""
-    rows = await in_database(request, lambda conn: newest_venues(conn, VENUES_MAX))
+    rows = await in_database(request, newest_venues)
     listed = [ListedVenue(one.slug, one.name, one.seats, one.standing, one.created_at) for one in rows]
     return answer(ListedVenues(listed))
 

@@ -22,7 +22,7 @@ from store.venues.make import make as make_plan
 from store.venues.options import slug_of, standing_of, terms_of
 from store.venues.pretix import Standing, read_pretix
 from store.venues.reading import Terms, amount_shown, read_bytes
-from store.venues.rows import list_venues, save_venue
+from store.venues.rows import LISTED_MAX, newest_venues, save_venue
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,6 +32,7 @@ app = typer.Typer(
 )
 _notes = Console(stderr=True)
 NOTHING_SAVED = "Nothing was saved. "
+MOST_MAX = 10_000
 
 
 class FileFormat(StrEnum):
@@ -120,10 +121,16 @@ def make_venue(
 
 
 @app.command("list")
-def list_all(data_dir: DataDirOption = None, as_json: JsonOption = False) -> None:
-    """List the venues there are."""
+def list_newest(
+    most: Annotated[
+        int, typer.Option("--most", min=1, max=MOST_MAX, help="So many; each one's whole plan is read.")
+    ] = LISTED_MAX,
+    data_dir: DataDirOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the venues there are, the newest first."""
     with told_plainly(as_json), with_engines(data_dir) as (conn, _):
-        venues = list_venues(conn)
+        venues = newest_venues(conn, most)
     if as_json:
         print_json([venue._asdict() for venue in venues])
         return
@@ -136,6 +143,8 @@ def list_all(data_dir: DataDirOption = None, as_json: JsonOption = False) -> Non
     for venue in venues:
         table.add_row(venue.slug, venue.name, f"{venue.seats:,}", f"{venue.standing:,}")
     Console().print(table)
+    if len(venues) == most:
+        Console().print(f"These are the newest {most}; --most names another number.")
 
 
 def _read(

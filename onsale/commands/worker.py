@@ -54,9 +54,7 @@ def worker(
         given = {"ONSALE_HOST_NAME": name, "ONSALE_SLOTS": slots} if name else {"ONSALE_SLOTS": slots}
         os.environ.update({**urls.as_env(), **given})  # for its workers too
         settings = HostSettings.from_env()
-        connect_to_own(
-            urls.database_url, "onsale fleet host"
-        ).close()  # a pooler is refused, and left as it is
+        connect_to_own(urls.database_url, "onsale fleet host").close()  # what is no use is left as it is
         migrate.upgrade(urls.database_url)
         for number in STOP_SIGNALS:
             signal.signal(number, ask_to_stop)

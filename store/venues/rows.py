@@ -23,16 +23,16 @@ INSERT_VENUE = """
 """
 SELECT_VENUE = "SELECT id, plan_sha256 FROM venue WHERE slug = %s"
 SELECT_PLAN = "SELECT plan, plan_sha256 FROM venue WHERE id = %s"
-SELECT_VENUES = """
+# Reads a whole plan for each row, so never for more than are asked for.
+SELECT_NEWEST = """
     SELECT id, slug, name, json_array_length(plan::json -> 'seats'),
            (SELECT coalesce(sum((area ->> 'capacity')::bigint), 0)::bigint
               FROM json_array_elements(plan::json -> 'areas') AS area),
            created_at
-      FROM venue ORDER BY id
+      FROM venue ORDER BY id DESC LIMIT %s
 """
-
-
-SELECT_NEWEST = SELECT_VENUES.replace("ORDER BY id", "ORDER BY id DESC LIMIT %s")
+LISTED_MAX = 100
+"""Venues in one list, unless more are asked for."""
 
 
 class VenueRow(NamedTuple):
@@ -90,11 +90,6 @@ def load_plan(conn: psycopg.Connection, venue_id: int) -> Plan:
     return decode(encoded)
 
 
-def newest_venues(conn: psycopg.Connection, most: int) -> list[VenueRow]:
+def newest_venues(conn: psycopg.Connection, most: int = LISTED_MAX) -> list[VenueRow]:
     """The newest, newest first."""
     return [VenueRow(*row) for row in conn.execute(SELECT_NEWEST, (most,))]
-
-
-def list_venues(conn: psycopg.Connection) -> list[VenueRow]:
-    """All venues, oldest first."""
-    return [VenueRow(*row) for row in conn.execute(SELECT_VENUES)]

@@ -17,7 +17,7 @@ from fastapi import Request
 
 from gateway.operators import uploads
 from gateway.problems import Busy, TooLarge
-from store.venues.rows import list_venues
+from store.venues.rows import newest_venues
 from store.venues.source import PLAN_BYTES_MAX
 from tests.gateway.test_operators import KEY, app_for, ask
 
@@ -45,7 +45,7 @@ def venues(engine_urls):
 def kept(database_url):
     def slugs():
         with psycopg.connect(database_url) as conn:
-            return [one.slug for one in list_venues(conn)]
+            return [one.slug for one in newest_venues(conn)]
 
     return slugs
 

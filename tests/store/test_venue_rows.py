@@ -12,7 +12,7 @@ from onsale.commands.venue import app
 from store.errors import Conflicted, NotFound
 from store.plan import PlanError
 from store.venues.make import make
-from store.venues.rows import list_venues, load_plan, save_venue
+from store.venues.rows import load_plan, newest_venues, save_venue
 
 PLANS = Path(__file__).with_name("plans")
 
@@ -27,7 +27,7 @@ def test_a_saved_plan_comes_back_as_it_was(conn):
     plan = make("arena", 800)
     venue_id = save_venue(conn, "bowl", plan)
     assert load_plan(conn, venue_id) == plan
-    (venue,) = list_venues(conn)
+    (venue,) = newest_venues(conn)
     assert (venue.id, venue.slug, venue.name, venue.seats, venue.standing) == (
         venue_id,
         "bowl",
@@ -48,20 +48,20 @@ def test_saving_the_same_again_changes_nothing_and_another_plan_is_refused(conn)
     assert save_venue(conn, "hall", plan) == first
     with pytest.raises(Conflicted, match="another plan"):
         save_venue(conn, "hall", replace(plan, name="Other"))
-    assert [venue.name for venue in list_venues(conn)] == [plan.name]
+    assert [venue.name for venue in newest_venues(conn)] == [plan.name]
 
 
 @pytest.mark.parametrize("slug", ["", "Grand", "a b", "-a", "a-", "x" * 65, "a/b", "grün"])
 def test_a_slug_that_does_not_fit_into_an_address_is_refused(conn, slug):
     with pytest.raises(PlanError, match="slug"):
         save_venue(conn, slug, make("hall", 0))
-    assert list_venues(conn) == []
+    assert newest_venues(conn) == []
 
 
 def test_a_plan_out_of_order_is_not_saved(conn):
     with pytest.raises(PlanError, match="blocks"):
         save_venue(conn, "hall", replace(make("hall", 5), blocks=()))
-    assert list_venues(conn) == []
+    assert newest_venues(conn) == []
 
 
 def test_an_unknown_venue_is_not_found(conn):
@@ -104,11 +104,21 @@ def test_venues_are_made_imported_and_listed(run):
     assert run("import", PLANS / "playhouse.csv", "--name", "Small house").exit_code == 0
     listed = json.loads(run("list", "--json").stdout)
     assert [(v["slug"], v["seats"]) for v in listed] == [
-        ("grand-theatre", 120),
-        ("playhouse", 16),
         ("small-house", 6),
+        ("playhouse", 16),
+        ("grand-theatre", 120),
     ]
     assert "Grand Théâtre" in run("list").stdout
+    newest = run("list", "--most", 2)
+    assert ("small-house" in newest.stdout, "grand-theatre" in newest.stdout) == (True, False)
+    assert "These are the newest 2; --most names another number." in newest.stdout
+
+
+def test_no_more_plans_are_read_than_are_listed(conn):
+    for number in range(3):
+        save_venue(conn, f"hall-{number}", replace(make("hall", 0), name=f"Hall {number}"))
+    conn.execute("UPDATE venue SET plan = 'not a plan' WHERE slug = 'hall-0'")
+    assert [venue.slug for venue in newest_venues(conn, 2)] == ["hall-2", "hall-1"]
 
 
 def test_importing_twice_is_fine_and_another_plan_under_the_name_is_not(run):
