@@ -1,4 +1,6 @@
-"""Where a ledger was restored from a backup: its batches go on further up there, and nowhere else."""
+"""What a restore from a backup leaves behind: the ledger goes on further up there, and nowhere else; and
+tickets that are given on get serials that none had whose transfer is lost.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,14 @@ RESTORED: Final = """
 SELECT (what -> 'restored' ->> 'batch_no')::bigint, (what -> 'restored' ->> 'goes_on_at')::bigint
   FROM audit WHERE event_id = %s AND who = 'restore' AND what -> 'restored' IS NOT NULL
 """
+
+SERIALS: Final = 1_000
+"""More often than a ticket is given on between a backup and its restore."""
+SERIAL_ABOVE: Final = f"""
+  (SELECT {SERIALS} * count(*)::int FROM audit
+    WHERE audit.event_id = %(event)s AND who = 'restore' AND what -> 'restored' IS NOT NULL)
+"""
+"""Above this there is no serial that a ticket of the event had before its last restore."""
 
 
 def goes_on_at(conn: psycopg.Connection[Any], event_id: int) -> dict[int, int]:

@@ -7,7 +7,10 @@ decided from now on can be mistaken for that:
 - every event's ledger goes on `BATCHES` later, with an empty batch that is chained to the last one, and a row
   of the audit that says so: no number of a batch, and none of a hold or order, which are made of them, is
   given twice;
-- every counted number (payments, messages to subscribers, rows of the audit) goes on `NUMBERS` later;
+- every counted number (payments, messages to subscribers, mails, rows of the audit) goes on `COUNTED` later,
+  of what operators make (events, keys, subscribers) `MADE` later: more than there can have been since the
+  backup. Whoever tells repeats by them (receivers of webhooks, mail servers, payment providers) never sees an
+  old number with another meaning. A ticket that is given on gets a serial none had (`store.restored`);
 - rows of the fleet and of loads are left out: who runs enlists again.
 """
 
@@ -40,7 +43,10 @@ from store.ledger import GENESIS, batch_hash
 EPOCHS: Final = 1_000
 BATCHES: Final = 100_000_000
 """More than an event decides in days."""
-NUMBERS: Final = 1_000_000
+COUNTED: Final = 10_000_000_000
+"""Of numbers of 64 bits. More than any sale makes; JavaScript's whole numbers take 900,000 restores."""
+MADE: Final = 1_000_000
+"""Of numbers of 32 bits, which take 2,000 restores."""
 LEFT_OUT: Final = ("fleet_host", "fleet_worker", "fleet_assignment", "event_load", "event_balance")
 MAY_HAVE_ROWS: Final = ("alembic_version", "fleet_turn")
 """Of a database that is migrated and was never used."""
@@ -69,7 +75,8 @@ UPDATE event_cursor SET epoch = epoch + {epochs}, owner = gen_random_uuid();
 -- When it was last renewed stays: who takes the event over gives holds the time since then back.
 UPDATE lease SET owner = NULL, worker = NULL, backend_pid = NULL, backend_start = NULL;
 SELECT setval(pg_get_serial_sequence(quote_ident(table_name), column_name),
-              nextval(pg_get_serial_sequence(quote_ident(table_name), column_name)) + {numbers})
+              nextval(pg_get_serial_sequence(quote_ident(table_name), column_name))
+                + CASE data_type WHEN 'bigint' THEN {counted} ELSE {made} END)
   FROM information_schema.columns WHERE table_schema = 'public' AND is_identity = 'YES';
 """
 
@@ -178,7 +185,7 @@ def _afterwards(conn: psycopg.Connection[Any], manifest: Manifest) -> Iterator[s
     for name in LEFT_OUT:
         if name in manifest.tables:
             yield text("DELETE FROM {table};\n", table=sql.Identifier(name))
-    yield text(ON, epochs=EPOCHS, numbers=NUMBERS)
+    yield text(ON, epochs=EPOCHS, counted=COUNTED, made=MADE)
     for event in manifest.events:
         yield text(
             JUMP, **_jump(event), why=f"from a backup of {manifest.taken_at}", taken_at=manifest.taken_at

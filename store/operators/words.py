@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 ENVIRONMENT: Final = "environment"
 """The name of who has the gateway's ONSALE_OPERATOR_KEY: an owner without a row."""
-RESERVED: Final = frozenset({ENVIRONMENT, "allocator", "buyer", "expiry", "planner", "onsale"})
+RESERVED: Final = frozenset({ENVIRONMENT, "allocator", "buyer", "expiry", "planner", "onsale", "restore"})
 """Who else acts, by the names that histories have for them."""
 NAME: Final = re.compile(r"\w(?:[\w .@+'-]{0,38}[\w.])?")
 NAME_RULE: Final = "1 to 40 letters, digits, spaces or . _ @ + ' -, not beginning or ending with a space"

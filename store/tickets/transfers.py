@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from store import outbox
+from store import outbox, restored
 from store.errors import Conflicted, NotFound
 from store.holds import Conn, in_transaction
 from store.outbox import Told
@@ -55,10 +55,11 @@ FIND_CODE: Final = """
 SELECT event_id, order_id, area_no, number FROM ticket WHERE offer_code = %(code)s
 """
 
-CLAIM: Final = """
+CLAIM: Final = f"""
 -- Only while it is offered under this code; so of two who claim at once one does. Serial and holder change
--- together.
-UPDATE ticket SET holder = nullif(%(buyer)s::text, %(owner)s::text), serial = serial + 1, offered = false
+-- together. After a restore the serial is one that nobody was told of, whose token would be the same.
+UPDATE ticket SET holder = nullif(%(buyer)s::text, %(owner)s::text), offered = false,
+       serial = greatest(serial, {restored.SERIAL_ABOVE}) + 1
  WHERE event_id = %(event)s AND order_id = %(hold)s AND area_no = %(area)s AND number = %(number)s
    AND offer_code = %(code)s AND offered AND NOT gone
 RETURNING serial

@@ -55,6 +55,21 @@ MUTANTS: list[Mutant] = [
         "BATCHES: Final = 1\n",
         f"{BACKUP}::test_numbers_go_on_beyond_all_that_were_told",
     ),
+    restored(
+        Kind.DEDUPE,
+        "no message after a restore has the number of one that was told before",
+        "COUNTED: Final = 10_000_000_000\n",
+        "COUNTED: Final = 1_000_000\n",
+        f"{BACKUP}::test_no_number_that_the_world_tells_repeats_by_is_given_twice",
+    ),
+    In("store/tickets/transfers.py")(
+        Kind.TOKEN,
+        "no ticket after a restore has the serial of one whose transfer is lost",
+        "greatest(serial, {restored.SERIAL_ABOVE}) + 1",
+        "serial + 1",
+        "tests/store/tickets/test_transfers.py"
+        "::test_after_a_restore_nobody_gets_the_serial_of_somebody_whose_transfer_is_lost",
+    ),
     logs(
         Kind.TOKEN,
         "a row that Postgres quotes in an error stays out of logs",

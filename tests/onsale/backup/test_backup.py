@@ -156,9 +156,45 @@ def test_numbers_go_on_beyond_all_that_were_told(owner, backup, new_database):
         assert BATCHES > 100 * 86_400, "a day of a busy event"
         conn.execute("INSERT INTO tour (slug, name, seats_per_buyer_max) VALUES ('t', 't', 1)")
         [(tour,)] = conn.execute("SELECT id FROM tour").fetchall()
-        assert tour > restoring.NUMBERS
+        assert tour > restoring.MADE
         [(who, what)] = conn.execute("SELECT who, what FROM audit").fetchall()
         assert (who, what["restored"]["batch_no"]) == ("restore", then.batch_no)
+
+
+def test_no_number_that_the_world_tells_repeats_by_is_given_twice(owner, backup, new_database):
+    """However much the sale made after its backup: what comes next is above the last of that."""
+    there = new_database()
+    restore(there, backup, silent)
+    counted = """
+        SELECT table_name, column_name, data_type FROM information_schema.columns
+         WHERE table_schema = 'public' AND is_identity = 'YES' ORDER BY 1
+    """
+    next_one = "SELECT nextval(pg_get_serial_sequence(%s, %s))"
+    with psycopg.connect(there) as conn, psycopg.connect(owner.database_url) as before:
+        found = conn.execute(counted).fetchall()
+        assert {"outbox", "payment", "refund", "mail", "audit", "event", "subscriber"} <= {
+            row[0] for row in found
+        }
+        for table, column, kind in found:
+            [(made,)] = before.execute(next_one, (table, column)).fetchall()
+            [(goes_on,)] = conn.execute(next_one, (table, column)).fetchall()
+            assert goes_on - made >= (10_000_000_000 if kind == "bigint" else 1_000_000) - 1, table
+
+
+def test_a_restored_backup_can_be_backed_up_and_restored_again_and_again(
+    owner, backup, new_database, tmp_path
+):
+    url, number = owner.database_url, 0
+    for again in range(3):
+        path, _ = make(url, tmp_path / f"{again}.backup", silent)
+        url = new_database()
+        restore(url, path, silent)
+        with psycopg.connect(url) as conn:
+            [(goes_on,)] = conn.execute("SELECT nextval(pg_get_serial_sequence('outbox', 'id'))").fetchall()
+        assert goes_on > number + restoring.COUNTED - 10
+        number = goes_on
+    assert number < 1 << 53
+    assert findings(url, owner.event_id) == []
 
 
 def test_a_gap_that_no_restore_made_is_still_found(owner, backup, new_database):

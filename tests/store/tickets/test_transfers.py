@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from store import audit, sales
@@ -103,6 +105,25 @@ def test_what_was_given_can_be_given_on_and_back(conn, event):  # noqa: F811
     assert back.serial == 4
     assert dict(seen(conn, event).items)[SEAT_3].holder is None
     assert told(conn)[-1][1]["from"] == "carl"
+
+
+def test_after_a_restore_nobody_gets_the_serial_of_somebody_whose_transfer_is_lost(conn, event):  # noqa: F811
+    """The token would be the same one, and let in who came first with it."""
+    restored = json.dumps({"restored": {"taken_at": "then", "batch_no": 1, "goes_on_at": 100_000_001}})
+    serial = claim(conn, offer(conn, event, SEAT_3)).serial
+    assert serial == 2
+    for above in (1_000, 2_000):
+        conn.execute(
+            "INSERT INTO audit (event_id, who, why, what) VALUES (%s, 'restore', 'a backup', %s)",
+            (event, restored),
+        )
+        assert claim(conn, offer(conn, event, SEAT_4)).serial == above + 1
+        assert claim(conn, offer(conn, event, SEAT_4, "bob"), "ann").serial == above + 2
+    conn.execute(
+        "INSERT INTO audit (event_id, who, why, what) VALUES (%s, 'restore', 'a name', %s)",
+        (event, json.dumps({"change": "state"})),
+    )
+    assert claim(conn, offer(conn, event, SEAT_4)).serial == 2_003, "only a restore counts"
 
 
 def test_an_offer_is_taken_back_and_its_code_means_nothing_then(conn, event):  # noqa: F811
