@@ -1,8 +1,8 @@
 """Erase a buyer: a pseudonym for the id wherever it stands, and all else that is known of them gone.
 
 Promises:
-- all or nothing, in one transaction, with a row in `audit` for each event that says who and why, and nothing
-  of whom;
+- all or nothing, in one transaction, with a row in `audit` for each event (and one for other mails to an
+  address) that says who and why, and nothing of whom;
 - only of events that are closed and at rest: nobody decides, pays or is paid back under that name any more.
   Where one is not, nothing is erased (409);
 - what was decided can still be decided again: a row of the ledger keeps everything but whose it is, and one
@@ -77,7 +77,7 @@ def erase(
         events: set[str] = set()
         for one in buyers:
             events |= _erase_one(conn, said, redis_url, one, rows)
-        _add(rows, "mail", conn.execute(statements.FORGET_MAILS, {"addresses": addresses}).rowcount)
+        _forget_mails(conn, said, addresses, rows)
         if not any(rows.values()):
             raise NotFound("unknown_buyer", "Nothing is known of that buyer or address.")
     return Erased(sorted(events), len(buyers), {name: rows[name] for name in sorted(rows) if rows[name]})
@@ -108,6 +108,14 @@ def _erase_one(conn: Conn, said: Said, redis_url: str, buyer: str, rows: dict[st
     return {event.slug for event in found}
 
 
+def _forget_mails(conn: Conn, said: Said, addresses: list[str], rows: dict[str, int]) -> None:
+    """What was written to that address otherwise; of no event that is told of."""
+    count = conn.execute(statements.FORGET_MAILS, {"addresses": addresses}).rowcount
+    if count:
+        audit.write(conn, None, said, {"change": "erase mails", "rows": {"mail": count}})
+    _add(rows, "mail", count)
+
+
 def _must_rest(conn: Conn, found: Sequence[_Event], values: dict[str, Any]) -> None:
     """Raises `Conflicted` where something is still to be decided or done for the buyer."""
     running = [event.slug for event in found if event.state is not EventState.CLOSED]
@@ -132,8 +140,8 @@ def _erase_in(
     changed = list(_ledger_rows(_rows(conn, statements.LEDGER, values), buyer, pseudonym))
     for table, statement in statements.CHANGES.items():
         _add(counts, table, conn.execute(statement.encode(), values).rowcount)
-    for table, (find, put) in statements.TEXTS.items():
-        _add(counts, table, _change_texts(conn, find, put, values))
+    for table, (find, put, fields) in statements.TEXTS.items():
+        _add(counts, table, _change_texts(conn, find, put, fields, values))
     counts["ledger"] = len(changed)
     told = {name: count for name, count in sorted(counts.items()) if count}
     what = {"change": "erase buyer", "pseudonym": pseudonym, "rows": told}
@@ -166,9 +174,9 @@ def _ledger_rows(
             yield (batch_no, position), row
 
 
-def _change_texts(conn: Conn, find: str, put: str, values: dict[str, Any]) -> int:
+def _change_texts(conn: Conn, find: str, put: str, fields: tuple[str, ...], values: dict[str, Any]) -> int:
     found = _rows(conn, find, values)
-    new = [(row, in_field(text, values["buyer"], values["pseudonym"])) for row, text in found]
+    new = [(row, in_field(text, values["buyer"], values["pseudonym"], fields)) for row, text in found]
     changed = [(row, text) for (row, text), (_, was) in zip(new, found, strict=True) if text != was]
     if not changed:
         return 0

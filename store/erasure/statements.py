@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from store.erasure.words import NAMES
+
 _OF_BUYER: Final = """
    EXISTS (SELECT FROM ledger WHERE ledger.event_id + 0 = event.id AND ledger.buyer = %(buyer)s
               AND ledger.kind = 'request' AND ledger.outcome <> 'conflict')
@@ -119,8 +121,11 @@ UPDATE payment SET buyer = %(pseudonym)s, email = NULL, checkout = NULL
 """,
     "ticket": "UPDATE ticket SET holder = %(pseudonym)s WHERE event_id = %(event)s AND holder = %(buyer)s",
     "mail": """
+-- By then places are the pseudonym's. They may have had another address when somebody wrote to it.
 DELETE FROM mail WHERE event_id = %(event)s
-   AND (address = ANY (%(addresses)s::text[]) OR body ->> 'buyer' = %(buyer)s)
+   AND (address = ANY (%(addresses)s::text[]) OR body ->> 'buyer' = %(buyer)s
+        OR body ->> 'place' IN (
+             SELECT id::text FROM place WHERE event_id = %(event)s AND buyer = %(pseudonym)s))
 """,
 }
 """By table, in the order in which they are locked."""
@@ -153,11 +158,12 @@ UPDATE audit SET what = changed.text::json
   FROM unnest(%(ids)s::bigint[], %(texts)s::text[]) AS changed (id, text) WHERE audit.id = changed.id
 """
 TEXTS: Final = {
-    "outbox": (FIND_TOLD, PUT_TOLD),
-    "delivery": (FIND_DELIVERIES, PUT_DELIVERIES),
-    "audit": (FIND_AUDIT, PUT_AUDIT),
+    "outbox": (FIND_TOLD, PUT_TOLD, NAMES),
+    "delivery": (FIND_DELIVERIES, PUT_DELIVERIES, NAMES),
+    "audit": (FIND_AUDIT, PUT_AUDIT, ("buyer",)),
 }
-"""By table: rows with a text in which the id may stand, and putting other texts in their place."""
+"""By table: rows with a text in which the id may stand, putting other texts in their place, and the fields in
+which it stands. In `audit` from and to are states and hosts, whatever a buyer is called."""
 
 FORGET_KEYS: Final = """
 -- What was answered under the buyer's own keys, and operators' answers that name the buyer.

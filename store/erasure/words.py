@@ -32,7 +32,7 @@ def names_pseudonym(text: str) -> bool:
     return PSEUDONYM.search(text) is not None
 
 
-def in_field(text: str, buyer: str, pseudonym: str, names: tuple[str, ...] = NAMES) -> str:
+def in_field(text: str, buyer: str, pseudonym: str, names: tuple[str, ...]) -> str:
     """JSON text with the pseudonym where the buyer is the value of one of these fields."""
     fields = "|".join(names)
     return re.sub(rf'("(?:{fields})"\s*:\s*)(?:{_written(buyer)})', rf'\g<1>"{pseudonym}"', text)

@@ -39,6 +39,27 @@ MUTANTS: list[Mutant] = [
         "        assert until\n",
         f"{TESTS}::test_while_the_stream_does_not_answer_nothing_is_erased",
     ),
+    statements(
+        Kind.CONDITION,
+        "mails to an address a place had before are erased too",
+        "        OR body ->> 'place' IN (",
+        "        OR body ->> 'none' IN (",
+        f"{TESTS}::test_nothing_of_a_buyer_is_left_anywhere_and_every_decision_stands",
+    ),
+    statements(
+        Kind.CONDITION,
+        "erasing a buyer changes no states in the audit",
+        'PUT_AUDIT, ("buyer",))',
+        "PUT_AUDIT, NAMES)",
+        f"{TESTS}::test_a_buyer_who_is_called_like_a_state_changes_nothing_that_is_told_of_states",
+    ),
+    erase(
+        Kind.CONDITION,
+        "who erased mails is in the audit",
+        "    if count:\n",
+        "    if count and False:\n",
+        f"{TESTS}::test_who_erased_mails_of_nobody_else_is_in_the_audit",
+    ),
     replay(
         Kind.REPLAY,
         "an erased row is what its record says",

@@ -134,6 +134,11 @@ def around(conn, event):
         " 'sent', now()), (%s, 'other@example.com', 'order.paid', '{}', 'sent', now())",
         (event, MAIL, body, event),
     )
+    conn.execute(  # it was her turn while her place had another address
+        "INSERT INTO mail (event_id, address, kind, body, state, ended_at)"
+        " SELECT event_id, 'before.' || email, 'place.admitted', json_build_object('place', id), 'sent',"
+        " now() FROM place"
+    )
     conn.execute(
         "INSERT INTO delivery (subscriber_id, outbox_id, event_id, kind, payload, attempts)"
         " VALUES (1, 1, %s, 'order.paid', %s, 1)",
@@ -201,6 +206,25 @@ def test_by_mail_address_in_whatever_letters_whoever_gave_it_is_erased(conn, own
     done = erase(conn, mail=MAIL.lower())
     assert done.buyers == 1
     assert everything_of(conn, [ANNA, MAIL]) == {}
+
+
+def test_who_erased_mails_of_nobody_else_is_in_the_audit(conn, owner, erase):
+    mail = "INSERT INTO mail (event_id, address, kind, body) VALUES (%s, %s, 'place.admitted', '{}')"
+    conn.execute(mail, (owner.event_id, MAIL))
+    done = erase(conn, mail=MAIL.lower())
+    assert (done.events, done.buyers, done.rows) == ([], 0, {"mail": 1})
+    row = audit.read_all(conn)[0]
+    assert (row.who, row.event, row.what) == ("Olga", None, {"change": "erase mails", "rows": {"mail": 1}})
+
+
+def test_a_buyer_who_is_called_like_a_state_changes_nothing_that_is_told_of_states(conn, owner, erase):
+    owner.ask(entry("open", "r1", seats("A-1")))
+    close(owner)
+    told = {"change": "state", "from": "open", "to": "closed"}
+    audit.write(conn, owner.event_id, SAID, told)
+    erase(conn, buyer="open")
+    assert told in [row.what for row in audit.read(conn, owner.event_id)]
+    assert findings(conn, owner.event_id) == []
 
 
 def test_several_are_erased_one_after_the_other_also_of_the_same_rows(conn, owner, erase):
