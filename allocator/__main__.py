@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import socket
 import sys
 import threading
 from types import FrameType
@@ -15,6 +13,7 @@ from allocator.lease import Connection
 from store import logs
 from store.errors import OnsaleError
 from store.fleet import on_sale
+from store.processes import process_name
 from store.settings import EngineUrls
 
 log = logging.getLogger("onsale.allocator")
@@ -39,7 +38,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, ask_to_stop)
     signal.signal(signal.SIGINT, ask_to_stop)
     try:
-        Attendance(EngineUrls.from_env(), f"{socket.gethostname()}:{os.getpid()}").run(OnSale(), stop)
+        Attendance(EngineUrls.from_env(), process_name()).run(OnSale(), stop)
     except OnsaleError as error:
         log.critical("%s", error)
         return 2

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -23,7 +22,6 @@ import redis
 from rq import Queue
 from rq.serializers import JSONSerializer
 
-from allocator.fleet.job import process_name
 from allocator.fleet.settings import HostSettings
 from allocator.lease import Connection
 from store import __version__
@@ -33,6 +31,7 @@ from store.fleet import hosts, workers
 from store.fleet.hosts import Host, HostTaken
 from store.fleet.workers import Running
 from store.jobs.crew import Crew, Hand
+from store.processes import machine, process_name
 from store.stream.redis_stream import connect as connect_redis
 
 log = logging.getLogger("onsale.fleet")
@@ -235,8 +234,8 @@ def _told(worker: UUID) -> str:
 
 def _is_gone(process: str) -> bool:
     """Whether a process of this machine has ended; of another machine's nothing is known here."""
-    machine, _, pid = process.rpartition(":")
-    if machine != socket.gethostname() or not pid.isdigit():
+    where, _, pid = process.rpartition(":")
+    if where != machine() or not pid.isdigit():
         return False
     try:
         return psutil.Process(int(pid)).status() == psutil.STATUS_ZOMBIE

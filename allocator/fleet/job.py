@@ -9,9 +9,7 @@ its row it stops at once: somebody took it for lost and wants another.
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +25,7 @@ from allocator.lease import Connection
 from store.database import connect
 from store.errors import Unavailable
 from store.fleet import handing_on, workers
+from store.processes import process_name
 from store.settings import EngineUrls
 
 log = logging.getLogger("onsale.allocator")
@@ -47,11 +46,6 @@ def attend(worker: str) -> None:
     signal.signal(signal.SIGTERM, ask_to_leave)
     settle_process()
     run(EngineUrls.from_env(), UUID(worker), stop=stop, leave=leave)
-
-
-def process_name(pid: int | None = None) -> str:
-    """Machine and process (this one), as rows and leases name it."""
-    return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}"
 
 
 def run(

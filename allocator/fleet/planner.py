@@ -7,8 +7,6 @@ killed in the middle of its turn has changed nothing, and its turn is free when 
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import time
 from types import TracebackType
 from typing import Final
@@ -23,6 +21,7 @@ from store.fleet import steps, turn, view
 from store.fleet.limits import Limits
 from store.fleet.steps import Overtaken, Step
 from store.fleet.view import Conn
+from store.processes import process_name
 
 log = logging.getLogger("onsale.fleet")
 
@@ -36,7 +35,7 @@ class Planner:
     def __init__(self, database_url: str, limits: Limits | None = None, *, name: str = "") -> None:
         self._database_url = database_url
         self._limits = limits or Limits.from_env()
-        self._name = name or f"{socket.gethostname()}:{os.getpid()}"
+        self._name = name or process_name()
         self._conn: Conn | None = None
         self._heard_since = 0
         self._looked_at = 0.0

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Mapping
@@ -29,6 +27,7 @@ from store.chores import runs
 from store.database import connect
 from store.errors import NotFound, Unavailable
 from store.jitter import jitter
+from store.processes import process_name
 
 log = logging.getLogger("onsale.chores")
 
@@ -137,18 +136,13 @@ def _give_signs(settings: ChoreSettings, chore: Chore, stop: threading.Event) ->
         try:
             with connect(settings.engines.database_url, "onsale chore signs") as conn:
                 conn.autocommit = True
-                while runs.alive(conn, chore.name, worker_name()):
+                while runs.alive(conn, chore.name, process_name()):
                     if stop.wait(ALIVE_SECONDS):
                         return
             log.warning("%s was begun anew elsewhere; this run ends", chore.name)
             stop.set()
         except (Unavailable, psycopg.OperationalError) as error:
             log.warning("%s cannot say that it is alive: %s", chore.name, error)
-
-
-def worker_name(pid: int | None = None) -> str:
-    """Host and process (this one), for people and for telling runs apart."""
-    return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}"
 
 
 def _named(name: str) -> Chore:
@@ -161,7 +155,7 @@ def _named(name: str) -> Chore:
 def _began(settings: ChoreSettings, chore: Chore) -> int:
     with connect(settings.engines.database_url, "onsale chore") as conn:
         runs.enlist(conn, [(chore.name, chore.every_seconds, chore.long)])
-        return runs.began(conn, chore.name, worker_name())
+        return runs.began(conn, chore.name, process_name())
 
 
 def was_killed(name: str, settings: ChoreSettings, pid: int, seconds: float) -> None:
@@ -169,14 +163,14 @@ def was_killed(name: str, settings: ChoreSettings, pid: int, seconds: float) -> 
     chore = chore_named(name)
     if chore is not None:
         how = {"done": 0, "error": "its process was killed", "more": False, "position": None}
-        _ended(settings, chore, time.monotonic() - seconds, worker=worker_name(pid), **how)
+        _ended(settings, chore, time.monotonic() - seconds, worker=process_name(pid), **how)
 
 
 def _ended(
     settings: ChoreSettings, chore: Chore, begun: float, *, worker: str | None = None, **how: Any
 ) -> None:
     """Written down if Postgres answers; what was done is true whether or not it is."""
-    by = worker or worker_name()
+    by = worker or process_name()
     duration_ms = int((time.monotonic() - begun) * 1_000)
     try:
         with connect(settings.engines.database_url, "onsale chore") as conn:

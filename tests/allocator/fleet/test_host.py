@@ -15,10 +15,10 @@ from rq import Queue
 from rq.serializers import JSONSerializer
 
 from allocator.fleet.host import Agent, Enlister
-from allocator.fleet.job import process_name
 from allocator.fleet.settings import HostSettings
 from onsale.engines.ports import free_port
 from store.fleet.hosts import Host, HostTaken, enlist
+from store.processes import process_name
 
 STOP = threading.Event()
 
@@ -80,6 +80,11 @@ def ended_process():
     return process_name(process.pid)
 
 
+def namesakes():
+    """Other machines of this one's hostname: a copy of it, and one of before names had marks."""
+    return f"{socket.gethostname()}/00000000", socket.gethostname()
+
+
 def test_who_is_wanted_is_told_to_begin_once(fleet, agent, queue):
     first, second = fleet.worker(), fleet.worker()
     fleet.worker("attic")
@@ -111,9 +116,10 @@ def test_on_a_draining_host_nothing_begins(conn, fleet, agent, queue, said, plan
 
 def test_workers_whose_process_ended_are_taken_away_at_once(conn, fleet, agent):
     dead, alive = fleet.worker(process=ended_process()), fleet.worker(process=process_name())
-    elsewhere = fleet.worker(process="another-machine:1")
+    gone = ended_process().rpartition(":")[2]
+    elsewhere = {fleet.worker(process=f"{where}:{gone}") for where in ("another-machine", *namesakes())}
     agent.look(STOP)
-    assert {one for (one,) in conn.execute("SELECT id FROM fleet_worker").fetchall()} == {alive, elsewhere}
+    assert {one for (one,) in conn.execute("SELECT id FROM fleet_worker").fetchall()} == {alive, *elsewhere}
     assert ("lost", "hall") in fleet.log()
     assert fleet.one("SELECT worker_id FROM fleet_log WHERE what = 'lost'") == dead
 
@@ -183,11 +189,13 @@ def test_who_was_taken_for_lost_enlists_again(conn, fleet, agent):
     assert fleet.one("SELECT process FROM fleet_host") == process_name()
 
 
-def test_a_predecessor_that_ended_is_relieved_at_once_and_one_that_lives_is_not(conn, fleet, agent):
+@pytest.mark.parametrize("other", ["another", *namesakes()])
+def test_a_predecessor_that_ended_is_relieved_at_once_and_one_that_lives_is_not(conn, fleet, agent, other):
     conn.execute("UPDATE fleet_host SET process = %s", (ended_process(),))
     agent.look(STOP)
     assert fleet.one("SELECT process FROM fleet_host") == process_name()
-    conn.execute("UPDATE fleet_host SET process = 'another:1'")
+    other = f"{other}:{ended_process().rpartition(':')[2]}"
+    conn.execute("UPDATE fleet_host SET process = %s", (other,))
     beating = threading.Event()
 
     def beat() -> None:
@@ -198,7 +206,7 @@ def test_a_predecessor_that_ended_is_relieved_at_once_and_one_that_lives_is_not(
     thread = threading.Thread(target=beat)
     thread.start()
     try:
-        with pytest.raises(HostTaken, match="another:1"):
+        with pytest.raises(HostTaken, match=other):
             agent.look(STOP)
     finally:
         beating.set()

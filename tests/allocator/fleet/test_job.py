@@ -9,8 +9,9 @@ from uuid import uuid4
 import pytest
 
 from allocator.fleet import job
-from allocator.fleet.job import process_name, run
+from allocator.fleet.job import run
 from store.errors import Unavailable
+from store.processes import process_name
 
 WITHIN_SECONDS = 30
 

@@ -44,6 +44,13 @@ MUTANTS: list[Mutant] = [
         "        pass",
         "tests/faults/test_pooler.py::test_a_host_that_does_not_start_by_way_of_a_pooler_has_migrated_nothing",
     ),
+    host(
+        Kind.CONDITION,
+        "of another machine of the same hostname nothing is known here",
+        "    if where != machine() or not pid.isdigit():",
+        "    if where.partition('/')[0] != machine().partition('/')[0] or not pid.isdigit():",
+        f"{AGENT}::test_a_predecessor_that_ended_is_relieved_at_once_and_one_that_lives_is_not",
+    ),
     workers(
         Kind.FENCE,
         "a worker's row is run by one process",

@@ -16,6 +16,7 @@ from onsale.chores.settings import ChoreSettingNotValid, ChoreSettings
 from store.chores import runs
 from store.errors import NotFound, Unavailable
 from store.payments.ending import LAST_LOOK_SECONDS
+from store.processes import process_name
 from tests.onsale.chores.doings import doing, settings_of
 
 NAP = Chore("nap", "sleeps", 10, "tests.onsale.chores.test_running:unused")
@@ -51,7 +52,7 @@ def test_a_run_is_written_down(conn, database_url, as_chore):
     assert (one.chore, one.runs, one.done, one.failures, one.last_error) == ("nap", 1, 3, 0, None)
     assert one.started_at <= one.ended_at
     assert one.duration_ms >= 0
-    assert one.worker == run.worker_name()
+    assert one.worker == process_name()
     assert conn.execute("SELECT position FROM chore_run").fetchall() == [(7,)]
 
 
@@ -195,7 +196,7 @@ def test_a_run_whose_process_was_killed_has_failed(conn, database_url, monkeypat
     monkeypatch.setattr(run, "chore_named", {"nap": nap}.get)
     runs.enlist(conn, [("nap", 10, long)])
     for failures in range(1, 4):
-        runs.began(conn, "nap", run.worker_name(7))
+        runs.began(conn, "nap", process_name(7))
         run.was_killed("nap", settings_of(database_url), 7, 130.0)
         assert stands(conn).failures == failures
     assert stands(conn).duration_ms >= 130_000
