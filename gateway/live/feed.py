@@ -98,7 +98,7 @@ class LiveFeed:
         return len(self._watchers)
 
     def start(self) -> None:
-        """Read for whoever watches, until `stop`."""
+        """Read for whoever watches, whatever fails, until `stop`."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
@@ -122,8 +122,11 @@ class LiveFeed:
                 await self._follow()
             except (psycopg.OperationalError, OSError) as error:
                 log.warning("consoles wait for the database: %s", error)
-                self._say_away()
-                await asyncio.sleep(AWAY_SECONDS)
+                self._say_away("the database is away")
+            except Exception:
+                log.exception("ALERT: consoles are told nothing; reading again")
+                self._say_away("how things stand could not be read")
+            await asyncio.sleep(AWAY_SECONDS)
 
     async def _follow(self) -> None:
         """Read and tell, on one connection, until Postgres is away."""
@@ -219,10 +222,10 @@ class LiveFeed:
         watcher.client.write(error_frame(NotFound("unknown_event", story)))
         self.leave(watcher)
 
-    def _say_away(self) -> None:
+    def _say_away(self, why: str) -> None:
         self._told.clear()
         for one in list(self._watchers):
-            one.client.close(TRY_LATER, "the database is away")
+            one.client.close(TRY_LATER, why)
 
     def _connect(self) -> Conn:
         return psycopg.connect(

@@ -203,7 +203,7 @@ def _read(text: str) -> Hello | Watch:
     try:
         frame: Hello | Watch = _decode(text)
         return frame
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise BadRequest("bad_frame", f"The frame cannot be read: {error}.") from None
 
 

@@ -85,6 +85,14 @@ async def test_a_wrong_key_is_closed(engine_urls, event):
 
 
 @scenario
+async def test_a_frame_that_is_nested_too_deeply_cannot_be_read(engine_urls, event):
+    async with gateway(engine_urls, operator_key=KEY) as served, bare(served) as talk:
+        await talk.send('{"a":' + "[" * 1_010)
+        assert (await talk.receive("error"))["code"] == "bad_frame"
+        assert await talk.close_code() == 4408
+
+
+@scenario
 async def test_who_does_not_say_hello_first_or_at_all_is_closed(engine_urls, event):
     async with gateway(engine_urls, operator_key=KEY, bounds={"hello_seconds_max": 0.05}) as served:
         async with bare(served) as talk:
@@ -303,6 +311,24 @@ async def test_while_postgres_is_away_watchers_come_back_later(engine_urls, even
                 " WHERE application_name = 'onsale console' AND datname = current_database()"
             )
         assert await anna.close_code() == 1013
+        async with watching(served) as again:
+            assert (await again.receive("launches"))["launches"]
+
+
+@scenario
+async def test_what_fails_once_is_read_again_for_who_comes_back(engine_urls, event, monkeypatch, caplog):
+    mistakes, look = [ValueError("a mistake")], feed_module.view.look
+
+    def fails_once(*given):
+        if mistakes:
+            raise mistakes.pop()
+        return look(*given)
+
+    monkeypatch.setattr(feed_module.view, "look", fails_once)
+    async with gateway(engine_urls, operator_key=KEY) as served:
+        async with watching(served) as anna:
+            assert await anna.close_code() == 1013
+        assert "ALERT: consoles are told nothing" in caplog.text
         async with watching(served) as again:
             assert (await again.receive("launches"))["launches"]
 

@@ -48,6 +48,13 @@ MUTANTS: list[Mutant] = [
         f"{LIVE}::test_who_does_not_say_who_they_are_keeps_no_operator_from_watching",
     ),
     feed(
+        Kind.CONDITION,
+        "the console's feed goes on whatever failed",
+        "            except Exception:\n",
+        "            except MemoryError:\n",
+        f"{LIVE}::test_what_fails_once_is_read_again_for_who_comes_back",
+    ),
+    feed(
         Kind.TOKEN,
         "a console sees the launches of its key alone",
         "if one.caller.may_see(launch.slug)]",
