@@ -114,6 +114,9 @@ class Agent:
         except (Unavailable, psycopg.OperationalError) as error:
             log.warning("Postgres does not answer: %s; what runs goes on", error)
             self._disconnect()
+        except psycopg.Error:
+            log.exception("ALERT: this host cannot say that it is there; what runs goes on")
+            self._disconnect()
 
     def _turn(self, conn: Connection, stop: threading.Event) -> None:
         memory = psutil.virtual_memory()

@@ -157,6 +157,17 @@ def test_neither_a_planner_that_fails_nor_engines_that_are_away_end_it(fleet, ag
     assert planning.turns == 3
 
 
+def test_what_postgres_refuses_ends_no_host(conn, fleet, agent, caplog):
+    """As one that takes no writes just now."""
+    agent.look(STOP)
+    agent._conn.execute("SET default_transaction_read_only = on")
+    agent.look(STOP)
+    assert "ALERT: this host cannot say that it is there" in caplog.text
+    conn.execute("UPDATE fleet_host SET load = NULL")
+    agent.look(STOP)
+    assert fleet.one("SELECT load FROM fleet_host") is not None
+
+
 def test_while_rqs_redis_is_away_the_others_go_on(settings, planning, fleet, conn, engine_urls):
     agent = Agent(HostSettings(engine_urls, f"redis://127.0.0.1:{free_port()}", "hall", 2), planning)
     enlist(conn, Host("hall", 2, process_name(), "1"))

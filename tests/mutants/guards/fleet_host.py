@@ -51,6 +51,13 @@ MUTANTS: list[Mutant] = [
         "    if where.partition('/')[0] != machine().partition('/')[0] or not pid.isdigit():",
         f"{AGENT}::test_a_predecessor_that_ended_is_relieved_at_once_and_one_that_lives_is_not",
     ),
+    host(
+        Kind.CONDITION,
+        "what Postgres refuses ends no host",
+        "        except psycopg.Error:\n",
+        "        except psycopg.NotSupportedError:\n",
+        f"{AGENT}::test_what_postgres_refuses_ends_no_host",
+    ),
     workers(
         Kind.FENCE,
         "a worker's row is run by one process",
