@@ -99,7 +99,7 @@ def _write(database_url: str, part: Path, progress: Progress) -> Manifest:
         with (
             open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
-            Program("pg_dump", (*arguments, f"--snapshot={snapshot}"), database_url) as dumping,
+            Program("pg_dump", arguments, database_url) as dumping,
         ):
             with archive.open(DUMP, "w", force_zip64=True) as dump:
                 for piece in dumping.pieces():

@@ -11,7 +11,8 @@ decided from now on can be mistaken for that:
   of what operators make (events, keys, subscribers) `MADE` later: more than there can have been since the
   backup. Whoever tells repeats by them (receivers of webhooks, mail servers, payment providers) never sees an
   old number with another meaning. A ticket that is given on gets a serial none had (`store.restored`);
-- rows of the fleet and of loads are left out: who runs enlists again.
+- rows of the fleet and of loads are left out: who runs enlists again;
+- consoles are logged out: a session that was ended since would count again.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ COUNTED: Final = 10_000_000_000
 """Of numbers of 64 bits. More than any sale makes; JavaScript's whole numbers take 900,000 restores."""
 MADE: Final = 1_000_000
 """Of numbers of 32 bits, which take 2,000 restores."""
-LEFT_OUT: Final = ("fleet_host", "fleet_worker", "fleet_assignment", "event_load", "event_balance")
+LEFT_OUT: Final = (
+    "fleet_host", "fleet_worker", "fleet_assignment", "event_load", "event_balance", "operator_session",
+)  # fmt: skip
 MAY_HAVE_ROWS: Final = ("alembic_version", "fleet_turn")
 """Of a database that is migrated and was never used."""
 

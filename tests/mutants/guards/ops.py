@@ -41,6 +41,13 @@ MUTANTS: list[Mutant] = [
         f"{BACKUP}::test_while_others_are_in_the_database_it_is_left_alone",
     ),
     restored(
+        Kind.TOKEN,
+        "a session that ended does not come back with a restore",
+        '"event_balance", "operator_session",',
+        '"event_balance",',
+        f"{BACKUP}::test_everything_comes_back_as_it_was",
+    ),
+    restored(
         Kind.FENCE,
         "an owner from before a restore is fenced",
         "UPDATE event_cursor SET epoch = epoch + {epochs}, owner = gen_random_uuid();\n",
