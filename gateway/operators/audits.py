@@ -1,15 +1,17 @@
 """The operators' HTTP for who did what and why: all of it, or of one event. `/v1/operator/audit`.
 
-A key that is limited to events reads what was done with those, and nothing of what is no event's.
+A key that is limited to events reads what was done with those, and nothing of what is no event's. Who only
+looks on is not told which buyer it was about.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from gateway.callers import Caller
 from gateway.operators.access import (
     answer,
     caller_of,
@@ -22,6 +24,9 @@ from gateway.operators.seats import Conn
 from store import audit
 from store.audit import Audit, AuditRow
 from store.events import get_event
+from store.operators.words import Role
+
+Row = TypeVar("Row", bound=Audit)
 
 ROWS = 100
 """Of a page, unless asked for."""
@@ -61,7 +66,7 @@ async def read_all(
             conn, event_id=event_id, events=caller.events, who=who, before=before, limit=limit
         )
 
-    return answer(AllAuditRows(await in_database(request, read)))
+    return answer(AllAuditRows(_told(caller, await in_database(request, read))))
 
 
 @router.get("/events/{event}/audit")
@@ -71,4 +76,13 @@ async def read_event(request: Request, event: str, before: _Before = None, limit
     def read(conn: Conn) -> list[Audit]:
         return audit.read(conn, get_event(conn, event).id, before=before, limit=limit)
 
-    return answer(AuditRows(await in_database(request, read)))
+    return answer(AuditRows(_told(caller_of(request), await in_database(request, read))))
+
+
+def _told(caller: Caller, rows: list[Row]) -> list[Row]:
+    """What names people is not for who only looks on."""
+    if caller.role.includes(Role.OPERATOR):
+        return rows
+    return [
+        structs.replace(row, what={**row.what, "buyer": None}) if "buyer" in row.what else row for row in rows
+    ]

@@ -228,5 +228,20 @@ async def test_the_audit_is_read_in_pages_by_event_and_by_who(engine_urls, conn)
         assert refusal(nowhere) == (404, "unknown_event")
 
 
+@scenario
+async def test_who_only_looks_on_is_not_told_which_buyer_it_was(engine_urls, conn):
+    make_event(engine_urls.database_url)
+    anna, vera = make(conn).secret, make(conn, "vera", "viewer").secret
+    sale = {"to": "carl@example.com", "kind": "box_office", "seats": [SEATS[0]], "why": "by phone"}
+    async with served(engine_urls) as call:
+        sold = await call("POST", f"{EVENTS}/{EVENT}/sales", anna, body=sale)
+        assert sold.status == 200, sold.body
+        for path in ("/v1/operator/audit", f"{EVENTS}/{EVENT}/audit"):
+            told = [
+                (await call("GET", path, key)).json()["audit"][0]["what"]["buyer"] for key in (anna, vera)
+            ]
+            assert told == ["carl@example.com", None]
+
+
 def last_of(conn):
     return conn.execute("SELECT coalesce(max(id), 0) FROM audit").fetchone()[0]

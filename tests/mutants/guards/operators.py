@@ -22,6 +22,13 @@ events = In("store/events.py")
 idempotency = In("gateway/idempotency_key.py")
 
 WHO: list[Mutant] = [
+    In("gateway/operators/audits.py")(
+        Kind.TOKEN,
+        "who only looks on is not told whom the audit is about",
+        "    if caller.role.includes(Role.OPERATOR):\n",
+        "    if caller.role.includes(Role.VIEWER):\n",
+        f"{AUDITED}::test_who_only_looks_on_is_not_told_which_buyer_it_was",
+    ),
     callers(
         Kind.TOKEN,
         "a key's number lets nobody in without its secret",
