@@ -125,7 +125,7 @@ class Agent:
             self._host,
             memory=memory.total - memory.available,
             memory_max=memory.total,
-            load=os.getloadavg()[0],
+            load=os.getloadavg()[0] / (os.cpu_count() or 1),
         )
         if draining is None:
             self._enlist(conn, stop)  # it was taken for lost: suspended, or cut off

@@ -102,6 +102,7 @@ def test_an_event_is_made_in_one_sitting_and_a_reload_loses_nothing(page: Page, 
     expect(page.locator(".create-summary")).to_contain_text("Spring Gala")
     expect(page.locator(".create-summary")).to_contain_text("4 places")
     step(page, "Look over")
+    expect(page.get_by_text("Open its lobby by hand before")).to_be_visible()
     good_for_everybody(page, "review")
     shot(page, "create-review")
     page.get_by_role("button", name="Create and open the lobby now").click()

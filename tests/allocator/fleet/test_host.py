@@ -194,6 +194,13 @@ def test_of_a_redis_that_never_answers_one_answer_is_waited_for(settings, planni
     assert planning.turns == 2
 
 
+def test_a_machines_load_is_told_by_core(fleet, agent, monkeypatch):
+    monkeypatch.setattr("os.getloadavg", lambda: (6.0, 9.0, 9.0))
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    agent.look(STOP)
+    assert fleet.one("SELECT load FROM fleet_host") == 1.5
+
+
 def test_who_was_taken_for_lost_enlists_again(conn, fleet, agent):
     conn.execute("DELETE FROM fleet_host")
     agent.look(STOP)

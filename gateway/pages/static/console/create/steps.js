@@ -29,7 +29,7 @@ export function TimesStep({ draft, set, errors }) {
   const put = (more) => set("times", { ...times, ...more });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return html`<div class="fields"><div class="field-row">
-    <${Line} name="opens-at" label="The sale opens" type="datetime-local" value=${times.opens_at} change=${(opens_at) => put({ opens_at })} error=${errors["event.opens_at"]} says=${`It opens by itself then, in your time (${zone}). Left out, you open it by hand.`} />
+    <${Line} name="opens-at" label="The sale opens" type="datetime-local" value=${times.opens_at} change=${(opens_at) => put({ opens_at })} error=${errors["event.opens_at"]} says=${`It opens by itself then, in your time (${zone}). Left out, you open it by hand.${draft.room.wanted ? " Its lobby you open by hand before, so that buyers can join the line." : ""}`} />
     <${Line} name="starts-at" label="It takes place" type="datetime-local" value=${times.starts_at} change=${(starts_at) => put({ starts_at })} error=${errors["event.starts_at"]} says="Printed on tickets." /></div></div>`;
 }
 

@@ -17,7 +17,7 @@ export function Head({ now, name, levers, may, say }) {
   return html`<header class="launch-head" aria-label="State and levers">
     <div class="launch-head-title"><h1 tabindex="-1" title=${name}>${name}</h1><${State} state=${state.value} />
       ${state.value === "paused" && state.paused_at && html`<span class="quiet-text">since ${moment(state.paused_at)}</span>`}
-      ${(state.value === "draft" || state.value === "lobby") && state.opens_at && html`<span class="quiet-text">opens by itself ${moment(state.opens_at)}</span>`}</div>
+      ${(state.value === "draft" || state.value === "lobby") && state.opens_at && html`<span class="quiet-text">opens by itself ${moment(state.opens_at)}${state.value === "draft" && room ? "; its lobby opens by hand" : ""}</span>`}</div>
     ${may ? html`<div class="levers">
       ${main && html`<button type="button" class=${`button ${main === "pause" ? "quiet pauses" : "main"}`} disabled=${busy} onClick=${() => levers.state(main, name)}>${levers.sending === main ? "Sending…" : STATE_MOVES[main].act}</button>`}
       ${state.value !== "closed" && (room ? html`<${Pace} key="pace" room=${room} levers=${levers} /><button type="button" class="button quiet" disabled=${busy} onClick=${say}>${room.message ? "Change the message" : "Message"}</button>` : html`<p class="quiet-text">No waiting room: nobody waits in line, so there is no pace and no message.</p>`)}

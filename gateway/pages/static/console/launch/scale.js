@@ -17,7 +17,7 @@ export function Scale({ now, launch, levers, may, api }) {
       <div><dt>owner</dt><dd>${owner ? html`${owner.process}<small>${owner.host && owner.host !== owner.process.split(":")[0] ? ` on ${owner.host}` : ""}, heard ${owner.renewed_seconds_ago < 2 ? "just now" : `${spell(owner.renewed_seconds_ago)} ago`}; owner number ${owner.epoch} of this event</small>` : "nobody"}</dd></div>
       ${standbys?.length ? standbys.map((one) => html`<div key=${one.process}><dt>stands by</dt><dd>${one.process}<small>${one.warm ? " ready to take over at once" : " still reading up"}</small></dd></div>`) : html`<div><dt>stands by</dt><dd>nobody</dd></div>`}
     </dl>
-    <p class="quiet-text">Wanted: ${scaleWords(fleet)}. ${fleet.hot ? "It is busy just now." : "It is quiet just now."}</p>
+    <p class="quiet-text">Wanted: ${scaleWords(fleet)}. ${fleet.hot ? "It is hot: it has workers of its own." : "It is cold: it shares workers."}</p>
     ${may && html`<${ScaleForm} key=${fleet.edition} fleet=${fleet} levers=${levers} />`}
     ${may && html`<${Fold} title="Move it to another host">${() => html`<${Reading} api=${api} path="/v1/operator/fleet" rows=${1}>${({ hosts }) => html`<${MoveForm} hosts=${hosts} owner=${owner} levers=${levers} />`}<//>`}<//>`}
     <p><a href="/console/fleet">See the whole fleet</a></p>
