@@ -110,6 +110,16 @@ def test_an_address_that_leads_nowhere_says_so_and_leads_back(consoles: Tabs) ->
     expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
 
 
+def test_a_page_that_fails_takes_nothing_else_along(consoles: Tabs, office: FakeOperators) -> None:
+    office.answers["fleet"] = {"hosts": None}
+    page = come(consoles, "/console/fleet")
+    expect(page.get_by_role("alert").filter(has_text="cannot show what it was told")).to_be_visible()
+    good_for_everybody(page, "a page that failed")
+    page.get_by_role("link", name="Launches").click()
+    expect(page.locator(".launch-card")).to_have_count(3)
+    consoles.wrong.clear()
+
+
 def test_a_session_that_ends_asks_again_and_keeps_the_page(consoles: Tabs, office: FakeOperators) -> None:
     page = come(consoles)
     expect(page.locator(".launch-card")).to_have_count(3)

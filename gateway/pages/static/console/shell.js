@@ -5,7 +5,7 @@ import { Asking } from "./dialog.js";
 import { LoginAgain, LoginPage } from "./login.js";
 import { find, Router } from "./router.js";
 import { ROUTES } from "./routes.js";
-import { Bones, Failed, NotFound } from "./states.js";
+import { Bones, Failed, Guarded, NotFound } from "./states.js";
 import { Toasts } from "./toasts.js";
 import { spell } from "./words.js";
 
@@ -113,7 +113,7 @@ export class Shell extends Component {
     const Page = View();
     const { ask, tell, go } = this;
     const search = new URLSearchParams(location.search);
-    return html`<${Page} key=${this.router.address} ...${of.params} ...${{ api, session, live, ask, tell, go, search }} />`;
+    return html`<${Guarded} key=${this.router.address} title=${of.route.title}><${Page} ...${of.params} ...${{ api, session, live, ask, tell, go, search }} /><//>`;
   }
 }
 

@@ -26,6 +26,26 @@ export function NotFound() {
     <p>The address may be mistyped, or the page has moved.</p><a class="button main" href="/console">See all launches</a></main>`;
 }
 
+/** A page that fails takes nothing else along: the way to other pages stays. @extends {Component<{title: string, children: any}>} */
+export class Guarded extends Component {
+  constructor(props) {
+    super(props);
+    this.state = { failed: null };
+  }
+
+  componentDidCatch(failed) {
+    console.error(failed);
+    this.setState({ failed });
+  }
+
+  render({ title, children }, { failed }) {
+    if (!failed) return children;
+    return html`<main class="stop" id="content"><h1 tabindex="-1">${title}</h1>
+      <p role="alert">This page cannot show what it was told. Nothing was changed by that. Reload it; if it stays so, tell whoever keeps this installation: “${failed.message}”.</p>
+      <button type="button" class="button main" onClick=${() => location.reload()}>Reload</button></main>`;
+  }
+}
+
 /** What is folded away, and is not even made before somebody opens it. @extends {Component<{title: string, children: () => any}>} */
 export class Fold extends Component {
   constructor(props) {
