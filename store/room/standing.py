@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from store.events import get_event
 from store.room import codes, rooms
 from store.room.codes import Issued
+from store.room.look import Look
 from store.room.rooms import Conn
 from store.room.words import Admission, Lane, PlaceState, Room, RoomTerms
 from store.words import EventState
@@ -17,6 +19,7 @@ PLACES: Final = "SELECT lane, state, count(*) FROM place WHERE event_id = %(even
 SHOPPING: Final = """
 SELECT count(*) FROM place WHERE event_id + 0 = %(event)s AND state = 'admitted' AND begun_at IS NOT NULL
 """
+LOOK: Final = "SELECT look FROM room WHERE event_id = %(event)s"
 
 
 class ShownRoom(Struct, frozen=True):
@@ -55,6 +58,7 @@ class Standing(Struct, frozen=True):
     shopping: int
     """Admitted and begun."""
     codes: list[Issued]
+    look: Look
 
 
 def shown(room: Room, slug: str, state: EventState) -> ShownRoom:
@@ -76,9 +80,11 @@ def read(conn: Conn, slug: str) -> Standing:
         places: dict[Lane, dict[PlaceState, int]] = {lane: {} for lane in Lane}
         for lane, state, count in conn.execute(PLACES, values).fetchall():
             places[Lane(lane)][PlaceState(state)] = count
-        row = conn.execute(SHOPPING, values).fetchone()
-        assert row is not None, "the statement returns one row"
-        return Standing(shown(room, slug, event.state), places, row[0], codes.issued(conn, event.id))
+        [(shopping,)] = conn.execute(SHOPPING, values).fetchall()
+        [(look,)] = conn.execute(LOOK, values).fetchall()
+        issued = codes.issued(conn, event.id)
+        told = shown(room, slug, event.state)
+        return Standing(told, places, shopping, issued, msgspec.convert(look, Look))
 
 
 def _ms(moment: int | None) -> int | None:

@@ -9,8 +9,10 @@ from playwright.sync_api import Page
 
 _SOURCE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 WIDTHS = (360, 768, 1280)
+# Without preloading styles: that writes inline ones where there is a shadow root, which the pages forbid, and
+# is for an experimental rule only.
 _RUN = """async () => {
-  const found = await axe.run(document, { resultTypes: ["violations"] });
+  const found = await axe.run(document, { resultTypes: ["violations"], preload: false });
   const told = ({ html, failureSummary }) => `${html.slice(0, 160)}: ${failureSummary}`;
   return found.violations.map(({ id, help, nodes }) => [id, help, nodes.map(told)]);
 }"""
@@ -37,4 +39,5 @@ def good_for_everybody(page: Page, name: str) -> None:
         assert page.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [width, width], name
     assert before is not None, "a page of these tests has a size"
     page.set_viewport_size(before)
-    assert violations(page) == [], name
+    found = violations(page)
+    assert found == [], f"{name}: {found}"

@@ -21,7 +21,7 @@ from fastapi import FastAPI, Request, Response, WebSocket, WebSocketDisconnect
 from gateway import pages
 from store import plan as plans
 from store.plan import Plan
-from store.venues.make import make
+from tests.browser import fake_office
 from tests.browser.fake_gateway import HEAR_SECONDS_MAX
 from tests.browser.fake_launches import Launch, three
 from tests.browser.fake_records import usual
@@ -53,11 +53,14 @@ class FakeOperators:
     launches: list[Launch] = field(default_factory=three)
     needs: list[Frame] = field(default_factory=list)
     """Of all events."""
-    answers: dict[str, Any] = field(default_factory=usual)
-    """What GETs of other paths answer: JSON, a `Response`, or what is called for one; `POST …`: a change."""
+    answers: dict[str, Any] = field(default_factory=lambda: fake_office.beside() | usual())
+    """What GETs of other paths answer: JSON, a `Response`, or what is called for one; `POST …`: a change, or
+    what is called with its body."""
+    public: dict[str, Any] = field(default_factory=fake_office.open_to_all)
+    """What GETs below /v1/events answer, beside the plan and seats of demo."""
     refusing: dict[str, Response] = field(default_factory=dict)
     """Changes of these paths are refused."""
-    plan: Plan = field(default_factory=lambda: make("theatre", 60, name="Old Theatre"))
+    plan: Plan = field(default_factory=fake_office.house)
     letters: str = "a" * 60
     """Each seat's state, in the plan's order."""
     serving: bool = True
@@ -185,7 +188,7 @@ class FakeOperators:
         if parts[0] == "events" and launch is None:
             return problem(404, "unknown_event", f"There is no event {parts[1]!r}.")
         if launch is None:
-            return told(self.answers.get(f"POST {path}", {}))
+            return self._answered(path, body)
         match parts[2:]:
             case [move] if move in MOVES:
                 if body["seen"] != launch.facts["state"] or move not in launch.can():
@@ -195,7 +198,7 @@ class FakeOperators:
                 return problem(400, "idempotency_key_required", "Send Idempotency-Key.")
             case ["room", move] if move in ADMISSION:
                 launch.facts["admission"] = ADMISSION[move]
-            case ["room"] | ["room", "message"]:
+            case ["room"] | ["room", "message" | "look"]:
                 if body.get("edition", launch.edition) != launch.edition:
                     return problem(409, "room_changed", "Somebody changed the room since you looked.")
                 launch.edition += 1
@@ -209,7 +212,12 @@ class FakeOperators:
                     return problem(409, "fleet_changed", "Somebody changed its workers since you looked.")
                 launch.fleet |= {name: body[name] for name in ("workers", "mode")}
                 launch.fleet["edition"] += 1
-        return told(self.answers.get(f"POST {path}", {}))
+        return self._answered(path, body)
+
+    def _answered(self, path: str, body: Frame) -> Response:
+        found = self.answers.get(f"POST {path}", {})
+        found = found(body) if callable(found) and not isinstance(found, Response) else found
+        return found if isinstance(found, Response) else told(found)
 
 
 def _now_ms() -> int:
@@ -262,7 +270,13 @@ def build(fake: FakeOperators) -> FastAPI:
 
     @app.get("/v1/events/demo/seats")
     async def seats() -> Response:
-        return told({"batch_no": 1, "states": fake.letters, "areas": [], "held_until": None})
+        areas = [180 for _ in fake.plan.areas]
+        return told({"batch_no": 1, "states": fake.letters, "areas": areas, "held_until": None})
+
+    @app.get("/v1/events/{path:path}")
+    async def public(path: str) -> Response:
+        found = fake.public.get(path)
+        return problem(404, "unknown_event", f"There is no event {path!r}.") if found is None else told(found)
 
     @app.get("/v1/operator/{path:path}")
     async def read(request: Request, path: str) -> Response:

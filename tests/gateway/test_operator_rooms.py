@@ -86,6 +86,8 @@ def test_a_look_is_given_whole(operator, engine_urls, room):
     assert operator("PUT", f"{ROOM}/look", SAID | {"look": look}).json["edition"] == 1
     with psycopg.connect(engine_urls.database_url) as conn:
         assert conn.execute("SELECT look FROM room").fetchall() == [(look,)]
+    shown = operator("GET", ROOM).json
+    assert (shown["look"], shown["room"]["edition"]) == (look, 1), "who changes it from there says which"
 
 
 def test_codes_are_told_once(operator, room):

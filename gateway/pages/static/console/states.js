@@ -61,8 +61,8 @@ export class Fold extends Component {
 /**
  * Reads a path and shows what came: bones first, then what `children` makes of it; what was there stays while
  * it is asked again, also where nothing answers. `turn`: another one than before: something was changed, so it is
- * read at once. `children(data, again)`.
- * @extends {Component<{api: import("./api.js").Api, path: string, every_ms?: number, turn?: number, rows?: number, children: (data: any, again: () => void) => any}>}
+ * read at once. `children(data, again)`; `every_ms` may depend on what came.
+ * @extends {Component<{api: import("./api.js").Api, path: string, every_ms?: number | ((data: any) => number), turn?: number, rows?: number, children: (data: any, again: () => void) => any}>}
  */
 export class Reading extends Component {
   #cut = null;
@@ -100,7 +100,9 @@ export class Reading extends Component {
     }
     if (cut.signal.aborted) return;
     this.setState(patch);
-    if (every_ms) this.#timer = setTimeout(() => this.read(), every_ms);
+    const shown = patch.data ?? this.state.data;
+    const pause_ms = typeof every_ms === "function" ? shown && every_ms(shown) : every_ms;
+    if (pause_ms) this.#timer = setTimeout(() => this.read(), pause_ms);
   }
 
   #stop() {

@@ -7,10 +7,14 @@ const GROUNDS = { light: [232, 236, 250], dark: [38, 42, 51] };
 const TEXT_CONTRAST = 4.5;
 const COLOUR = /^#[0-9a-f]{6}$/i;
 
-/** Wears the organiser's colour; anything that is no `#rrggbb` leaves the page as it is. @param {unknown} accent */
-export function wear(accent) {
-  if (typeof accent !== "string" || !COLOUR.test(accent)) return;
+/** What pages set in the organiser's colour, by its name; nothing for anything that is no `#rrggbb`. @param {unknown} accent @returns {[string, string][]} */
+export function worn(accent) {
+  if (typeof accent !== "string" || !COLOUR.test(accent)) return [];
   const [light, dark] = [GROUNDS.light, GROUNDS.dark].map((ground) => `rgb(${seenOn(channels(accent), ground, TEXT_CONTRAST).join(" ")})`);
-  document.documentElement.style.setProperty("--accent", `light-dark(${light}, ${dark})`);
-  document.documentElement.style.setProperty("--on-accent", "light-dark(#ffffff, #0b0d14)");
+  return [["--accent", `light-dark(${light}, ${dark})`], ["--on-accent", "light-dark(#ffffff, #0b0d14)"]];
+}
+
+/** Wears the organiser's colour; anything that is none leaves the page as it is. @param {unknown} accent */
+export function wear(accent) {
+  for (const [name, value] of worn(accent)) document.documentElement.style.setProperty(name, value);
 }

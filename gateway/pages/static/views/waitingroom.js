@@ -4,6 +4,7 @@
 import { Component, html } from "../html.js";
 import { Lobby, Outside } from "./lobby.js";
 import { Deciding, Drawing, Line } from "./line.js";
+import { Message } from "./message.js";
 import { NoWayBack, Onward, WayBack } from "./onward.js";
 import { Orders } from "./orders.js";
 import { Standing } from "./panel.js";
@@ -35,13 +36,6 @@ export class WaitingRoom extends Component {
       : html`<${ToCome} />`}
     </main>`;
   }
-}
-
-/** To all, in the organiser's words. */
-function Message({ room }) {
-  const { message, look } = room.status;
-  if (!message) return null;
-  return html`<aside class="notice room-message"><b>${look?.name || room.words("message.title")}</b> <span>${message.text}</span></aside>`;
 }
 
 /** What became of the ballot's wish, or of what was held. */

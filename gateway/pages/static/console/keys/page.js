@@ -2,10 +2,10 @@
 
 import { Component, html } from "../../html.js";
 import { keptFocus } from "../focus.js";
+import { Once } from "../once.js";
 import { Empty, Reading } from "../states.js";
 import { ago, moment } from "../words.js";
 import { NewKey } from "./new.js";
-import { Secret } from "./secret.js";
 
 const PATH = "/v1/operator/keys";
 const HOUR_SECONDS = 3_600;
@@ -58,7 +58,8 @@ export class KeysPage extends Component {
     return html`<main class="page" id="content">
       <div class="page-head"><h1 tabindex="-1">Keys</h1>
         <button type="button" class="button quiet small" aria-pressed=${revoked} onClick=${() => this.setState({ revoked: !revoked })}>${revoked ? "Hide revoked ones" : "Show revoked ones"}</button></div>
-      ${made && html`<${Secret} key=${made.secret} made=${made} done=${() => this.setState({ made: null })} />`}
+      ${made && html`<${Once} key=${made.secret} title=${`The key of ${made.key.name}`} label="Operator key" text=${made.secret} done=${() => this.setState({ made: null })}
+        says="Copy it now and give it to whoever is to use it. It is shown this once: nobody can read it again." />`}
       <${Reading} turn=${turn} api=${api} path=${`${PATH}${revoked ? "?revoked=true" : ""}`}>${({ keys }) => (keys.length ? html`<div class="card"><table class="table">
         <thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">For</th><th scope="col">Until</th><th scope="col">Used</th><th scope="col">Made</th><th scope="col"><span class="unseen">Change</span></th></tr></thead>
         <tbody>${keys.map((key) => html`<tr key=${key.id}><th scope="row">${key.name}</th><td data-label="Role">${key.role}</td>

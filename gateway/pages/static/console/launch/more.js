@@ -2,12 +2,13 @@
 
 import { html } from "../../html.js";
 import { spell } from "../words.js";
+import { Elsewhere } from "./elsewhere.js";
 import { nextMove, ROOM_MOVES, STATE_MOVES } from "./moves.js";
 
 const ADMISSION = { running: "People are let in.", paused: "Nobody is let in for now.", stopped: "Nobody is let in any more." };
 
-/** @param {{event: string, now: any, launch: any, levers: import("./moves.js").Levers, may: boolean}} props */
-export function More({ event, now, launch, levers, may }) {
+/** @param {{event: string, now: any, launch: any, levers: import("./moves.js").Levers, may: boolean, session: any}} props */
+export function More({ event, now, launch, levers, may, session }) {
   const { room, state, gate, policy } = now;
   const name = launch.name ?? event;
   const main = nextMove(state, room);
@@ -22,5 +23,6 @@ export function More({ event, now, launch, levers, may }) {
     <div class="move"><h3>Rules</h3><p>A hold lasts ${spell(policy.hold_ttl_seconds)}; a buyer may have at most ${policy.seats_per_buyer_max} seats.</p></div>
     ${may && moves.length > 0 && html`<div class="move"><h3>The sale</h3><p>${state.value === "draft" ? "It is a draft: buyers see it, and cannot ask for anything yet." : "Closing is for good."}</p>
       <p class="cell-buttons">${moves.map((move) => html`<button key=${move} type="button" class=${`button quiet small ${move === "close" ? "closes" : ""}`} disabled=${busy} onClick=${() => levers.state(move, name)}>${STATE_MOVES[move].act}</button>`)}</p></div>`}
+    <${Elsewhere} event=${event} room=${room} session=${session} />
   </section>`;
 }

@@ -112,7 +112,7 @@ function Links({ event, may }) {
   const below = `/console/e/${encodeURIComponent(event)}`;
   return html`<nav class="launch-links" aria-label="More of this launch"><ul>
     ${may && html`<li><a href=${`${below}/buyers`}>Find a buyer</a></li>`}
-    ${may && html`<li><a href=${`${below}/rehearse`}>Rehearse</a></li>`}
+    ${may && html`<li><a href=${`${below}/sales`}>Sell by hand</a></li><li><a href=${`${below}/rehearse`}>Rehearse</a></li>`}
     <li><a href=${`/console/audit?event=${encodeURIComponent(event)}`}>Audit: who did what</a></li>
     <li><a href=${`${below}/export`}>Export</a></li>
     <li><a href=${`${below}/figures`}>Figures</a></li>

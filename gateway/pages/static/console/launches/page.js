@@ -2,6 +2,7 @@
 
 import { Component, html } from "../../html.js";
 import { Bar } from "../../operator/plots.js";
+import { ofAll, Pages } from "../launch/elsewhere.js";
 import { Bones, Empty, Failed } from "../states.js";
 import { count, latency, moment, money, percent, perSecond } from "../words.js";
 import { Hands, State } from "./state.js";
@@ -58,6 +59,7 @@ export class LaunchesPage extends Component {
       ${launches && html`<ul class="launches">${launches.map((launch) => html`<${Card} key=${launch.slug} launch=${launch} />`)}</ul>`}
       ${closed && html`<section aria-labelledby="closed-title"><h2 id="closed-title">Closed</h2>
         ${closed.length ? html`<ul class="launches">${closed.map((launch) => html`<${Card} key=${launch.slug} launch=${launch} />`)}</ul>` : html`<p class="quiet-text">None yet.</p>`}</section>`}
+      <nav aria-label="For all launches"><${Pages} pages=${ofAll(session)} /></nav>
     </main>`;
   }
 }

@@ -1,0 +1,92 @@
+"""Beside a sale, and all of it is real: seats sold by hand and some taken back, codes that let buyers in, a
+look that buyers see, and the event called off with its money and orders counted."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from onsale.processes import Stack
+from tests.browser.conftest import Profile
+from tests.browser.live_office import call, launch, log_in, new_slug
+
+pytestmark = pytest.mark.browser
+
+
+def dialog(page: Page) -> Locator:
+    return page.locator("dialog.asking")
+
+
+def public(stack: Stack, path: str) -> httpx.Response:
+    return httpx.get(f"{stack.base_url}/v1/events/{path}", timeout=30)
+
+
+def test_an_event_is_sold_by_hand_dressed_and_called_off(profile: Profile, stack: Stack) -> None:
+    slug = launch(stack, "by-hand", 60)
+    tabs, page = log_in(profile, stack, stack.operator_key, f"/console/e/{slug}/sales")
+    page.get_by_label("How many together").fill("3")
+    page.get_by_role("button", name="Pick the best free").click()
+    page.get_by_role("button", name="Sell…").click()
+    dialog(page).get_by_role("button", name="Sell it").click()
+    expect(page.get_by_label("Sold last")).to_contain_text("for door; to be taken")
+    assert public(stack, f"{slug}/seats").json()["states"].count("s") == 3
+    lately = page.get_by_role("region", name="By hand, lately")
+    lately.get_by_role("button", name="Take back…").click()
+    dialog(page).get_by_role("checkbox").first.uncheck()
+    dialog(page).get_by_role("button", name="Take it back").click()
+    expect(lately.locator("tbody tr")).to_have_count(2)
+    assert public(stack, f"{slug}/seats").json()["states"].count("s") == 1
+    lately.get_by_role("button", name="Take back…").click()
+    expect(dialog(page).get_by_role("checkbox")).to_have_count(1)
+    page.keyboard.press("Escape")
+
+    page.goto(f"{stack.base_url}/console/e/{slug}/codes")
+    page.get_by_label("For whom").fill("the band")
+    page.get_by_label("How many codes").fill("3")
+    page.get_by_role("button", name="Make them").click()
+    shown = page.get_by_role("region", name="3 codes for the band").get_by_role("textbox")
+    expect(shown).to_have_value(re.compile(r"^(\w{4}-){3}\w{4}\n"))
+    page.get_by_label("Codes, one a line").fill(shown.input_value().split("\n")[0])
+    page.get_by_role("button", name="Withdraw them…").click()
+    dialog(page).get_by_role("button", name="Withdraw them").click()
+    expect(page.get_by_role("row", name=re.compile("^the band"))).to_contain_text("1; 1 uses were left")
+
+    page.goto(f"{stack.base_url}/console/e/{slug}/look")
+    page.get_by_label("Your name").fill("The Hall")
+    page.get_by_label("Your colour").fill("#8a1c5b")
+    page.get_by_role("textbox", name=re.compile("The sale begins soon")).fill("Soon")
+    page.get_by_role("button", name="Save: buyers see it").click()
+    expect(page.locator(".toast")).to_contain_text("Buyers see it so within a second.")
+    look = {"name": "The Hall", "accent": "#8a1c5b", "texts": {"lobby.title": "Soon"}}
+    assert call(stack, "GET", f"events/{slug}/room")["look"] == look
+
+    other = new_slug("other")
+    event = {"slug": other, "name": "The other date"}
+    call(
+        stack,
+        "POST",
+        "launches",
+        {"event": event, "make": {"kind": "theatre", "seats": 60}, "begin": "draft"},
+    )
+    page.goto(f"{stack.base_url}/console/e/{slug}/off")
+    expect(page.get_by_role("region", name="What it would cost")).to_contain_text("1 order")
+    page.get_by_role("combobox", name="To", exact=True).select_option(other)
+    expect(page.get_by_text("All sold seats (1 seat) are free in the other event, too.")).to_be_visible()
+    page.get_by_role("button", name="Cancel the event…").click()
+    dialog(page).get_by_label("to confirm").fill(slug)
+    dialog(page).get_by_label("Why").fill("a fire")
+    dialog(page).get_by_role("button", name="Cancel the event").click()
+    canceled = page.get_by_role("region", name="It is canceled")
+    expect(canceled).to_contain_text("a fire")
+    for _ in range(2):  # a piece each, as whoever goes on with it does
+        call(stack, "POST", f"events/{slug}/cancel", {"why": "a fire"})
+    expect(canceled.get_by_role("status")).to_contain_text("Done")
+    assert public(stack, slug).json()["called_off"]["to"] is None
+    assert call(stack, "GET", f"events/{slug}/calling-off")["refunded"] == 1
+    page.reload()
+    expect(canceled).to_be_visible()
+    tabs.close()
+    assert tabs.wrong == []
