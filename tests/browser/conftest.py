@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from gateway.pages.files import STATIC
 from onsale.processes import Stack
 from tests.browser.fake_gateway import FakeGateway, Running
 from tests.browser.fake_operators import FakeOperators
@@ -34,6 +35,7 @@ _FLAGS = (
     "--disable-sync",
     "--process-per-site",
 )
+_CALL = "async ([path, name, given]) => (await import(path))[name](...given)"
 WIDTH, HEIGHT = 1280, 800
 _SETTINGS: dict[str, Any] = {
     "viewport": {"width": WIDTH, "height": HEIGHT},
@@ -69,19 +71,20 @@ class Profile:
 
     def __init__(self, browser: Browser, url: str) -> None:
         self.context = browser.new_context(**_SETTINGS)
-        self._stays = self.context.new_page()
-        self._stays.goto(url + "/v1/events")
-        self._devtools = self.context.new_cdp_session(self._stays)
+        self.still = self.context.new_page()
+        """Shows nothing and follows nothing: for what functions of the pages' modules say by themselves."""
+        self.still.goto(url + "/v1/events")
+        self._devtools = self.context.new_cdp_session(self.still)
 
     def rinse(self, urls: Iterable[str]) -> None:
         """Closes the test's tabs and forgets what pages from these addresses stored."""
         for page in self.context.pages:
-            if page is not self._stays:
+            if page is not self.still:
                 page.close()
         for url in urls:
             about = {"origin": url, "storageTypes": "all"}
             self._devtools.send("Storage.clearDataForOrigin", about)
-        own_clock = self._stays.evaluate("Date.toString().includes('[native code]')")
+        own_clock = self.still.evaluate("Date.toString().includes('[native code]')")
         assert own_clock, "a test that gives pages another clock opens its tabs with `own=True`"
 
 
@@ -95,6 +98,19 @@ def door() -> Iterator[Running]:
 @pytest.fixture(scope="package")
 def profile(browser: Browser, door: Running) -> Profile:
     return Profile(browser, door.url)
+
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def call(profile: Profile, url: str) -> Call:
+    """Calls a function of one of the pages' modules, with what JSON can say, and gives what it says."""
+
+    def call_one(module: str, function: str, *given: Any) -> Any:
+        return profile.still.evaluate(_CALL, [f"{STATIC}/{module}.js", function, list(given)])
+
+    return call_one
 
 
 @pytest.fixture
@@ -132,14 +148,18 @@ class Tabs:
         width: int = WIDTH,
         height: int = HEIGHT,
         own: bool = False,
+        prepare: Callable[[Page], object] = lambda page: None,
         **options: Any,
     ) -> Page:
-        """`own`, or any further option: in a browser profile of its own, gone after the test."""
+        """`own`, or any further option: in a browser profile of its own, gone after the test. `prepare` is
+        done to the tab before it goes anywhere.
+        """
         page = (self._own(**options) if own or options else self.profile.context).new_page()
         if (width, height) != (WIDTH, HEIGHT):
             page.set_viewport_size({"width": width, "height": height})
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on("console", lambda said: self._said(said.type, said.text))
+        prepare(page)
         page.goto(self.url + path)
         if ready:
             page.wait_for_selector("[data-topic]:not([data-topic=''])")

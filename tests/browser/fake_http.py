@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Frame = dict[str, Any]
 ROOM = {"join": "join", "begin": "begin", "leave": "leave_line"}
 STREAMED = ("room", "place")
+TOLD_TO_ALL = ("seats", "event", "plan", "room")
 DECIDED_WITHIN_SECONDS = 10
 
 
@@ -60,12 +61,14 @@ class OverHttp:
         self._fake = fake
 
     async def say(self, authorization: str, frame: Frame) -> Response:
-        """Answered by the first frame that comes of it."""
+        """Answered by the first frame that comes of it to who said it."""
         mailbox = self._enter(authorization)
         try:
             self._fake._receive_frame(frame)
             await self._fake._receive(mailbox, frame)
-            return answer_of(await mailbox.socket.frames.get())
+            while (told := await mailbox.socket.frames.get())["type"] in TOLD_TO_ALL:
+                pass
+            return answer_of(told)
         finally:
             self._fake.buyers.remove(mailbox)
 

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Request, Route, WebSocketRoute, expect
 
-from tests.browser.conftest import Profile, Tabs
+from tests.browser.conftest import Call, Profile, Tabs
 from tests.browser.fake_gateway import FakeGateway
 from tests.browser.fake_room import FakeRoom
-from tests.browser.test_access import static_of
-from tests.browser.test_room_page import in_line
 
 pytestmark = pytest.mark.browser
 
@@ -26,6 +24,12 @@ OF_THE_NETWORK = (
 )
 """What browsers write of what does not get through, and of answers that say no."""
 WAYS = ("events", "poll")
+
+
+_LATER = """async () => {
+  for (let frame = 0; frame < 10; frame += 1) await new Promise(requestAnimationFrame);
+}"""
+"""What came is shown by then."""
 
 
 @pytest.fixture
@@ -61,15 +65,31 @@ def blocked(tabs: Tabs, fake: FakeGateway) -> Blocked:
                 path = request.url.split(f"/v1/events/{fake.slug}")[1].split("?")[0]
                 calls[f"{request.method} {path}"] += 1
 
-        page = tabs.open("/", ready=False, own=True)
-        page.on("request", note)
-        if way == "poll":
-            page.route(STREAM, lambda route: route.abort())
-        page.goto(f"{tabs.url}/e/demo")
+        def prepare(page: Page) -> None:
+            page.on("request", note)
+            if way == "poll":
+                page.route(STREAM, lambda route: route.abort())
+
+        page = tabs.open(own=True, prepare=prepare)
         page.wait_for_selector("[data-topic=lobby]")
         return page, calls
 
     return enter
+
+
+def look(page: Page) -> None:
+    """What the page would look at in a while, it looks at after what came now: the network is back."""
+    page.evaluate(_LATER)
+    page.evaluate("dispatchEvent(new Event('online'))")
+
+
+def in_line(page: Page, room: FakeRoom) -> None:
+    """Joins before the sale begins, and is drawn."""
+    press(page, "Join")
+    heading(page, "You are in")
+    room.draw(rate=120.0)
+    look(page)
+    heading(page, "You are in line")
 
 
 def press(page: Page, name: str) -> None:
@@ -88,9 +108,11 @@ def test_from_the_lobby_to_a_bought_seat(
     in_line(page, room)
     expect(page.locator(".line-number")).to_contain_text("1,204")
     room.tell(serving=600, message="A word to all.")
+    look(page)
     expect(page.get_by_text("603 people are ahead of you", exact=True)).to_be_visible()
     expect(page.locator(".room-message")).to_contain_text("A word to all.")
     room.admit()
+    look(page)
     expect(page.get_by_role("heading", name="It is your turn")).to_be_focused()
     press(page, "Choose my seats")
     expect(page.get_by_role("heading", name="Choose your seats")).to_be_focused()
@@ -111,13 +133,13 @@ def test_a_socket_that_gets_through_again_is_the_only_way(
     page, calls = blocked(way)
     in_line(page, room)
     fake.refusing_sockets = False
-    page.evaluate("dispatchEvent(new Event('online'))")
+    look(page)
     fake.hear("hello")
     room.tell(serving=600)
     expect(page.get_by_text("603 people are ahead of you", exact=True)).to_be_visible()
     calls.clear()
     for serving in (700, 800):
-        page.evaluate("dispatchEvent(new Event('online'))")  # whoever still asks or reads would go on at once
+        look(page)  # whoever still asks or reads would go on at once
         room.tell(serving=serving)
         expect(page.get_by_text(f"{1_203 - serving} people are ahead of you", exact=True)).to_be_visible()
     assert not calls.keys() & {"GET ", "GET /room", "GET /room/stream"}, "nothing goes around any more"
@@ -128,10 +150,8 @@ def test_a_socket_that_gets_through_again_is_the_only_way(
     assert len(fake.asked("begin")) == 1
 
 
-def test_a_socket_is_tried_now_and_then(blocked: Blocked, fake: FakeGateway) -> None:
-    page, _ = blocked("events")
-    page.clock.install()
-    page.reload()
+def test_a_socket_is_tried_now_and_then(tabs: Tabs, fake: FakeGateway) -> None:
+    page = tabs.open(own=True, prepare=lambda page: page.clock.install())
     page.wait_for_selector("[data-topic=lobby]")
     fake.refusing_sockets = False
     page.clock.fast_forward(21_000)
@@ -140,15 +160,16 @@ def test_a_socket_is_tried_now_and_then(blocked: Blocked, fake: FakeGateway) -> 
 
 def test_a_socket_of_which_nothing_comes_is_gone_around(tabs: Tabs, fake: FakeGateway) -> None:
     fake.refusing_sockets = False
-    page = tabs.open("/", ready=False, own=True)
-    page.clock.install()
     opened: list[WebSocketRoute] = []
 
     def say_nothing(socket: WebSocketRoute) -> None:
         opened.append(socket)
 
-    page.route_web_socket("**/v1/socket", say_nothing)
-    page.goto(f"{tabs.url}/e/demo")
+    def prepare(page: Page) -> None:
+        page.clock.install()
+        page.route_web_socket("**/v1/socket", say_nothing)
+
+    page = tabs.open(ready=False, own=True, prepare=prepare)
     while not opened:
         page.wait_for_timeout(20)
     page.clock.fast_forward(13_000)
@@ -170,9 +191,10 @@ def test_a_gateway_that_is_away_is_no_network_that_blocks(
     with page.expect_request("**/v1/events/demo"):
         expect(page.get_by_text("You are still in line. Reconnecting…")).to_be_visible()
     with page.expect_request("**/v1/events/demo"):
-        pass
+        look(page)
     fake.refusing_sockets = False
     room.serving = 1_000
+    look(page)
     expect(page.get_by_text("203 people are ahead of you", exact=True)).to_be_visible()
     assert not [url for url in asked if url.endswith(("/room", "/stream"))], "nothing went around"
 
@@ -188,6 +210,7 @@ def test_an_outage_on_the_way_around_costs_no_place(
     expect(page.locator(".line-number")).to_contain_text("1,204")
     room.serving = 1_000
     page.unroute("**/v1/**")
+    look(page)
     expect(page.get_by_text("203 people are ahead of you", exact=True)).to_be_visible()
     assert calls["POST /room/join"] == 1
 
@@ -205,7 +228,7 @@ def test_who_asks_is_answered_with_what_is_new_and_nothing_else(blocked: Blocked
         if changes:
             room.tell(**changes)
         with page.expect_response("**/v1/events/demo/room"):
-            page.evaluate("dispatchEvent(new Event('online'))")
+            look(page)
     expect(page.get_by_text("2,000 people have joined")).to_be_visible()
     assert answers.count(200) <= 2, "as it was after the join, and what was told since"
     assert calls["GET /room/place"] == answers.count(200)
@@ -244,14 +267,8 @@ def test_a_sign_in_that_ended_ends_it_there_too(blocked: Blocked, tabs: Tabs) ->
     page.reload()
     heading(page, "Your sign-in has ended")
     asked = calls.total()
-    page.evaluate("dispatchEvent(new Event('online'))")
+    look(page)
     assert calls.total() == asked, "and nothing is asked any more"
-
-
-_LATER = """async () => {
-  for (let frame = 0; frame < 10; frame += 1) await new Promise(requestAnimationFrame);
-}"""
-"""What came is shown by then."""
 
 
 def test_an_answer_from_before_what_was_done_is_not_believed(
@@ -260,6 +277,7 @@ def test_an_answer_from_before_what_was_done_is_not_believed(
     page, _ = blocked("poll")
     in_line(page, room)
     room.admit()
+    look(page)
     heading(page, "It is your turn")
     late: list[Callable[[], None]] = []
 
@@ -270,6 +288,7 @@ def test_an_answer_from_before_what_was_done_is_not_believed(
     page.route("**/room/place", keep)
     with page.expect_request("**/room/place"):
         room.tell(joined=2_000)
+        look(page)
     press(page, "Choose my seats")
     heading(page, "Choose your seats")
     before, *since = late
@@ -291,8 +310,10 @@ def test_who_chooses_sees_what_others_take_and_a_pause(
     press(page, "Choose my seats")
     choose(page, 0)
     fake.mark("s", [0])
+    look(page)
     expect(page.get_by_text("just taken").first).to_be_visible()
     fake.state = "paused"
+    look(page)
     expect(page.get_by_role("heading", name="The sale is paused")).to_be_visible()
 
 
@@ -329,14 +350,6 @@ class TestWithoutRoom:
         assert fake.asked("hello") == []
 
 
-def run(page: Page, module: str, call: str, *given: Any) -> Any:
-    """What a function of one of the page's modules says."""
-    code = (
-        "async ([static, name, call, given]) => (await import(`${static}/core/${name}.js`))[call](...given)"
-    )
-    return page.evaluate(code, [static_of(page), module, call, list(given)])
-
-
 @pytest.mark.parametrize(
     ("story", "ends"),
     [
@@ -356,18 +369,18 @@ def run(page: Page, module: str, call: str, *given: Any) -> Any:
         (["silent", "ended", "ended", "greeted"], "socket"),
     ],
 )
-def test_which_way_is_taken(page: Page, story: list[str], ends: str) -> None:
+def test_which_way_is_taken(call: Call, story: list[str], ends: str) -> None:
     choice: Any = {"way": "socket", "failed": 0}
     for happened in story:
-        choice = run(page, "waychoice", "after", choice, happened)
+        choice = call("core/waychoice", "after", choice, happened)
     assert choice["way"] == ends
 
 
-def test_who_is_far_away_asks_more_rarely(page: Page) -> None:
+def test_who_is_far_away_asks_more_rarely(call: Call) -> None:
     def seconds(phase: str, position: int | None, *, rate: float | None = 60, state: str = "waiting") -> Any:
         status = {"phase": phase, "serving": 0, "serving_priority": 0, "rate": rate}
         place = {"state": state, "lane": "ordinary", "position": position}
-        return run(page, "news", "lookAfterSeconds", status, place)
+        return call("core/news", "lookAfterSeconds", status, place)
 
     near, minutes, hours = (seconds("admitting", at) for at in (30, 900, 90_000))
     assert near < minutes < hours
@@ -375,20 +388,20 @@ def test_who_is_far_away_asks_more_rarely(page: Page) -> None:
     assert seconds("drawing", None) == seconds("ballot", 900) == near
     assert seconds("lobby", None) > seconds("admitting", 90_000, rate=None) > near
     assert seconds("admitting", 1, state="admitted") < hours
-    assert run(page, "news", "lookAfterSeconds", None, None) == near
+    assert call("core/news", "lookAfterSeconds", None, None) == near
 
 
-def test_events_are_read_as_they_come_in_pieces(page: Page) -> None:
+def test_events_are_read_as_they_come_in_pieces(call: Call) -> None:
     text = 'retry: 2000\n\n:\n\nevent: room\ndata: {"type":"room"}\n\nevent: place\r\ndata: {"ty'
-    read = run(page, "news", "eventsIn", text)
+    read = call("core/news", "eventsIn", text)
     assert read["frames"] == [{"type": "room"}]
-    assert run(page, "news", "eventsIn", read["rest"] + 'pe":"place"}\n\n')["frames"] == [{"type": "place"}]
+    assert call("core/news", "eventsIn", read["rest"] + 'pe":"place"}\n\n')["frames"] == [{"type": "place"}]
 
 
-def test_a_refusal_is_the_frame_a_socket_would_bring(page: Page) -> None:
+def test_a_refusal_is_the_frame_a_socket_would_bring(call: Call) -> None:
     def frame(of: Any, status: int, body: Any, retry: int = 0) -> Any:
         answer = {"status": status, "body": body, "retry_seconds": retry}
-        return run(page, "errands", "frameOf", of, answer)
+        return call("core/errands", "frameOf", of, answer)
 
     no = {"code": "hold_expired", "detail": "It ran out."}
     told = {"type": "error", "code": "hold_expired", "message": "It ran out."}
