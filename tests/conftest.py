@@ -1,7 +1,8 @@
 """The test rig: one real PostgreSQL and one real Valkey per test run, whatever the number of workers.
 
 The process that controls the run starts the engines and makes a template database with every migration
-applied; it hands their addresses to the xdist workers. Durability stays on: it is what onsale sells with.
+applied; it hands their addresses to the xdist workers. Durability stays on: it is what onsale sells with;
+where there is room they keep their files in memory (`tests/writing.py`).
 
 - `database_url`: this worker's database, migrated, and emptied before each test that asks for it.
 - `new_database()`: one more database, for tests that change the schema.
@@ -15,9 +16,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import itertools
-import shutil
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,9 +29,10 @@ from psycopg import sql
 
 from onsale.engines import engines
 from store.settings import EngineUrls
-from tests import profiles
+from tests import profiles, writing
 
 profiles.use()
+writing.use()
 
 HERE = Path(__file__).parent
 TEMPLATE = "migrated_template"
@@ -93,8 +93,7 @@ def pytest_collection(session: pytest.Session) -> Any:
 def _start_rig() -> Rig:
     """Engines and template. What fails here fails the tests that need an engine and no others."""
     with contextlib.ExitStack() as starting:
-        home = Path(tempfile.mkdtemp(prefix="onsale-tests-"))
-        starting.callback(shutil.rmtree, home, ignore_errors=True)
+        home = starting.enter_context(writing.own_folder())
         try:
             both = starting.enter_context(engines(home / "data", valkey_databases=REDIS_DATABASES))
             rig = Rig(both.urls, "main")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import psycopg
 import redis
 from psycopg import sql
+
+from tests import writing
 
 
 def _tables(connection: psycopg.Connection) -> list[str]:
@@ -74,3 +78,25 @@ def test_a_second_database_is_another_one(new_database, database_url):
         assert "alembic_version" in _tables(connection)
     with psycopg.connect(bare) as connection:
         assert _tables(connection) == []
+
+
+def test_a_folder_that_a_killed_run_left_behind_is_removed_and_that_of_a_running_one_stays(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left_behind = tmp_path / f"{writing.PREFIX}of-nobody"
+    left_behind.mkdir()
+    with writing.own_folder() as first:
+        assert not left_behind.exists()
+        with writing.own_folder() as second:
+            assert first.exists()
+            assert second.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_room_or_that_is_not_there_is_not_written_to(tmp_path, monkeypatch):
+    assert not writing.has_room(tmp_path / "nowhere")
+    monkeypatch.setattr(writing, "ROOM_BYTES_MIN", 1)
+    assert writing.has_room(tmp_path)
+    monkeypatch.setattr(writing, "ROOM_BYTES_MIN", 1 << 60)
+    assert not writing.has_room(tmp_path)
