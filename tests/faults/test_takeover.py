@@ -12,20 +12,21 @@ import pytest
 from store.settings import EngineUrls
 from store.words import EventState
 from tests.allocator.house import change_event
-from tests.faults.allocating import Sale
+from tests.faults.allocating import Allocators, Sale
 
 pytestmark = pytest.mark.faults
 
 
 @pytest.fixture
 def sale(engine_urls: EngineUrls, tmp_path: Path) -> Iterator[Sale]:
-    with contextlib.closing(Sale(engine_urls, tmp_path)) as made:
+    allocators = Allocators(engine_urls, tmp_path)
+    with contextlib.closing(Sale(engine_urls, allocators)) as made, contextlib.closing(allocators):
         yield made
 
 
 def test_of_two_allocators_one_decides_and_when_it_is_killed_under_load_the_other_does(sale):
     for name in ("one", "two"):
-        sale.start(name)
+        sale.allocators.start(name)
     sale.wait_open()
     for _ in range(10):
         sale.ask(20)
@@ -37,16 +38,16 @@ def test_of_two_allocators_one_decides_and_when_it_is_killed_under_load_the_othe
     first.wait()
     sale.wait_decided(400)
     assert sale.owner() is not first
-    assert len(sale.epochs()) >= 2
+    assert len(set(sale.epochs())) >= 2
     sale.check()
 
 
 def test_an_allocator_that_is_told_to_stop_hands_over_and_forgets_nothing(sale):
-    first = sale.start("one")
+    first = sale.allocators.start("one")
     sale.wait_open()
     sale.ask(50)
     sale.wait_decided(50)
-    sale.start("two")
+    sale.allocators.start("two")
     sale.ask(100)
     assert first.stop(signal.SIGTERM, 30), "it ends by itself"
     assert first.exit_code == 0
@@ -56,11 +57,11 @@ def test_an_allocator_that_is_told_to_stop_hands_over_and_forgets_nothing(sale):
 
 
 def test_an_allocator_that_was_stopped_finds_itself_relieved_when_it_goes_on(sale):
-    first = sale.start("one")
+    first = sale.allocators.start("one")
     sale.wait_open()
     sale.ask(40)
     sale.wait_decided(40)
-    sale.start("two")
+    sale.allocators.start("two")
     first.send(signal.SIGSTOP)
     sale.ask(40)
     sale.wait_decided(80)
@@ -78,7 +79,7 @@ def test_an_allocator_that_was_stopped_finds_itself_relieved_when_it_goes_on(sal
 
 
 def test_a_postgres_backend_that_is_ended_in_the_middle_of_work_costs_no_request(sale):
-    sale.start("one")
+    sale.allocators.start("one")
     sale.wait_open()
     for _ in range(5):
         sale.ask(40)
@@ -90,7 +91,7 @@ def test_a_postgres_backend_that_is_ended_in_the_middle_of_work_costs_no_request
 
 
 def test_a_closed_event_is_attended_to_until_its_holds_are_over(sale):
-    sale.start("one")
+    sale.allocators.start("one")
     sale.wait_open()
     sale.ask(4)
     sale.wait_decided(4)

@@ -25,6 +25,8 @@ DRAWN = b"UPDATE room SET drawn_at"
 CHANGE = b"UPDATE room SET version = version + 1, serving"
 ADMIT = b"UPDATE place SET state = 'admitted'"
 PLACES = 60
+PACE = 4_800
+"""A minute: all are admitted in about a second, so that what breaks meanwhile is noticed meanwhile."""
 
 NOTE = """
 CREATE TABLE IF NOT EXISTS seen_admitted (place uuid, event_id int);
@@ -44,7 +46,7 @@ class Line:
         self.conn = sale.connection()
         sale.query("UPDATE event SET opens_at = NULL WHERE id = %s")
         self.conn.execute(NOTE)
-        rooms.make(self.conn, sale.event.slug, RoomTerms(pace=1_200))
+        rooms.make(self.conn, sale.event.slug, RoomTerms(pace=PACE))
         events.set_state(self.conn, sale.event.slug, EventState.LOBBY)
         self.buyers = [f"b{number:02}" for number in range(PLACES)]
         self.join(self.buyers)
