@@ -10,7 +10,8 @@ from tests.faults.stage import Sale, Stage
 
 pytestmark = pytest.mark.faults
 
-AWAY_SECONDS = 10.0
+AWAY_SECONDS = 3.5
+"""Longer than a lease; longer than an outage it is in `test_outages`."""
 SILENT_SECONDS = 3.0
 
 
