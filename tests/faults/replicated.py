@@ -26,7 +26,18 @@ from tests.faults.stage import until
 NAME = "tickets"
 REPLICAS = 2
 SENTINELS = 3
-DOWN_AFTER_MS = 700
+DOWN_AFTER_MS = 1_500
+"""Longer than a loaded machine lets a living one wait."""
+OFTEN_MS = {
+    "info-period": 300,
+    "ping-period": 200,
+    "ask-period": 200,
+    "publish-period": 300,
+    "min-link-reconnect-period": 200,
+    "tilt-period": 1_000,
+}
+"""How often Sentinels look around, which by themselves they do every 1 to 10 s; and how long they do nothing
+after the machine kept them from running for 2 s, which is 30 s by itself."""
 ENV = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
 
 SENTINEL = """\
@@ -38,6 +49,15 @@ sentinel auth-pass {name} {password}
 sentinel down-after-milliseconds {name} {down_after_ms}
 sentinel failover-timeout {name} 3000
 """
+
+
+def told(server: ValkeyServer, section: str) -> dict[str, Any]:
+    """What it says of itself; nothing where it is away, or a Sentinel just ended its connections."""
+    try:
+        with contextlib.closing(redis.Redis.from_url(server.url)) as client:
+            return dict(client.info(section))
+    except redis.RedisError:
+        return {}
 
 
 class WatchedValkey:
@@ -59,13 +79,16 @@ class WatchedValkey:
             self.servers.append(server)
         self._password = (self._folder / "valkey-0.password").read_text().strip()
         for server in self.servers:
-            self._say(server, "CONFIG", "SET", "masterauth", self._password)
-            self._say(server, "CONFIG", "SET", "repl-diskless-sync-delay", "0")
+            self._make_electable(server)
         for replica in self.servers[1:]:
             self._say(replica, "REPLICAOF", ports.LOOPBACK, str(self.servers[0].port))
         until(lambda: self.replicas() == REPLICAS, "every replica follows the primary")
         for number in range(SENTINELS):
             self._start_sentinel(number)
+        until(self._sentinels_answer, "the Sentinels answer")
+        for number in range(SENTINELS):
+            often = [str(word) for period in OFTEN_MS.items() for word in period]
+            self._ask_sentinel(number, "SENTINEL", "DEBUG", *often)
         until(self._sentinels_agree, "the Sentinels know each other and the replicas")
         return self
 
@@ -90,13 +113,33 @@ class WatchedValkey:
         """The Sentinels are told to promote a replica while the primary lives."""
         self._ask_sentinel(0, "SENTINEL", "FAILOVER", NAME)
 
+    def leading(self) -> ValkeyServer:
+        """Whoever is primary."""
+        return next(one for one in self.servers if not self._ports or one.port == self.primary())
+
+    def following(self) -> list[ValkeyServer]:
+        """The others."""
+        leading = self.leading()
+        return [one for one in self.servers if one is not leading]
+
+    def heal(self) -> None:
+        """Every server runs, and all follow one primary that the Sentinels agree on."""
+        for server in self.servers:
+            if not server.running:
+                server.start()
+                self._make_electable(server)
+        until(lambda: self.replicas() == REPLICAS, "every replica follows the primary")
+        until(self._sentinels_agree, "the Sentinels know each other and the replicas")
+
     def replicas(self) -> int:
         """How many replicas the primary has that are caught up and reachable."""
-        server = next(one for one in self.servers if not self._ports or one.port == self.primary())
-        with contextlib.closing(redis.Redis.from_url(server.url)) as client:
-            info: dict[str, Any] = dict(client.info("replication"))
+        info = told(self.leading(), "replication")
         known = [value for key, value in info.items() if key.startswith("slave") and isinstance(value, dict)]
         return sum(value["state"] == "online" for value in known)
+
+    def _make_electable(self, server: ValkeyServer) -> None:
+        self._say(server, "CONFIG", "SET", "masterauth", self._password)
+        self._say(server, "CONFIG", "SET", "repl-diskless-sync-delay", "0")
 
     def _start_sentinel(self, number: int) -> None:
         port = ports.free_port()
@@ -117,6 +160,12 @@ class WatchedValkey:
         self._sentinels.append(spawn("sentinel", program, log_path=folder / "log", env=ENV))
         self._ports.append(port)
 
+    def _sentinels_answer(self) -> bool:
+        try:
+            return all(self._ask_sentinel(number, "PING") for number in range(SENTINELS))
+        except redis.ConnectionError:
+            return False
+
     def _sentinels_agree(self) -> bool:
         for number in range(SENTINELS):
             try:
@@ -124,7 +173,8 @@ class WatchedValkey:
             except redis.ConnectionError:
                 return False
             said = told if isinstance(told, dict) else dict(zip(told[::2], told[1::2], strict=True))
-            if (int(said["num-other-sentinels"]), int(said["num-slaves"])) != (SENTINELS - 1, REPLICAS):
+            known = (int(said["num-other-sentinels"]), int(said["num-slaves"]))
+            if known != (SENTINELS - 1, REPLICAS) or int(said["port"]) != self.primary():
                 return False
         return True
 
