@@ -156,10 +156,12 @@ class LiveFeed:
     async def _turn(self, reader: Reader, conn: Conn) -> None:
         newcomers = {one.event for one in self._watchers if one.new and one.event is not None}
         watched = {one.event for one in self._watchers if one.event is not None}
+        scopes = {one.caller.events for one in self._watchers if one.event is None}
+        limited = {slug for scope in scopes for slug in scope or ()}
         with self._steady, self._eager:
             self.readings += 1
             begun = time.perf_counter()
-            seen = await _in_thread(view.look, reader, conn, watched, newcomers)
+            seen = await _in_thread(view.look, reader, conn, watched, newcomers, limited)
             self._on_reading(time.perf_counter() - begun)
             stream_away = await self.stream_away()
         needs = needs_around(seen.around, stream_away=stream_away)
@@ -183,7 +185,8 @@ class LiveFeed:
         for one in [one for one in self._watchers if one.event is None]:
             scope = one.caller.events
             if scope not in frames:
-                mine = [launch for launch in seen.launches if one.caller.may_see(launch.slug)]
+                there = seen.launches if scope is None else [*seen.launches, *seen.others]
+                mine = [launch for launch in there if one.caller.may_see(launch.slug)]
                 frame = _launches_frame(seen.at_ms, mine, needs)
                 calm = _launches_frame(0, [view.steady(launch) for launch in mine], needs)
                 frames[scope] = frame, calm != self._told.get(("launches", scope))

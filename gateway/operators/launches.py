@@ -44,7 +44,7 @@ async def list_launches(request: Request, closed: bool = False) -> Response:
     away = await live.stream_away()
 
     def look(conn: Conn) -> Launches:
-        found = [one for one in Reader(conn).launches(closed=closed) if caller.may_see(one.slug)]
+        found = Reader(conn).launches(closed=closed, among=caller.events)
         about_all = around.read(conn)
         told = [launch_of(one, about_all.short) for one in found]
         return Launches(found[0].at_ms if found else None, told, needs_around(about_all, stream_away=away))

@@ -33,8 +33,11 @@ _MS: Final = "(extract(epoch FROM {}) * 1000)::bigint"
 _ORDER: Final = (
     "array_position(ARRAY['open', 'paused', 'lobby', 'draft', 'closed'], event.state), event.id DESC"
 )
-OPEN_NOW: Final = f"SELECT id FROM event WHERE state <> 'closed' ORDER BY {_ORDER} LIMIT {LAUNCHES_MAX}"
-ALL: Final = f"SELECT id FROM event ORDER BY {_ORDER} LIMIT {LAUNCHES_MAX}"
+_AMONG: Final = "(%(events)s::text[] IS NULL OR slug = ANY (%(events)s::text[]))"
+OPEN_NOW: Final = f"""
+SELECT id FROM event WHERE state <> 'closed' AND {_AMONG} ORDER BY {_ORDER} LIMIT %(most)s
+"""
+ALL: Final = f"SELECT id FROM event WHERE {_AMONG} ORDER BY {_ORDER} LIMIT %(most)s"
 SAMPLED: Final = f"""
 SELECT id FROM event WHERE state IN ('lobby', 'open', 'paused') ORDER BY {_ORDER} LIMIT {SAMPLED_MAX}
 """
@@ -199,9 +202,10 @@ class Reader:
         self._conn = conn
         self._plans: dict[int, tuple[str, int]] = {}
 
-    def launches(self, *, closed: bool = False) -> list[Seen]:
-        """At most `LAUNCHES_MAX`: those that sell first, of each state the newest first."""
-        return self._read(ALL if closed else OPEN_NOW)
+    def launches(self, *, closed: bool = False, among: Sequence[str] | None = None) -> list[Seen]:
+        """At most `LAUNCHES_MAX`, of all or `among` some: those that sell first, of each state the newest
+        first."""
+        return self._read(ALL if closed else OPEN_NOW, None if among is None else list(among))
 
     def sampled(self) -> list[Seen]:
         """Those that sell or let buyers join."""
@@ -212,7 +216,7 @@ class Reader:
         return self._read(NAMED, list(slugs))
 
     def _read(self, chosen: str, events: list[str] | None = None) -> list[Seen]:
-        values: dict[str, Any] = {"events": events}
+        values: dict[str, Any] = {"events": events, "most": LAUNCHES_MAX}
         cursor = self._conn.cursor(row_factory=kwargs_row(_row))
         rows = cursor.execute(_READ.format(chosen=chosen).encode(), values).fetchall()
         values = {"events": [row.id for row in rows]}

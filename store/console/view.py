@@ -36,16 +36,28 @@ class Look(Struct, frozen=True):
 
     at_ms: int
     launches: list[Launch]
+    others: list[Launch]
+    """Of the `limited` those that are not among them: there are more than a look names."""
     around: Around
     details: dict[str, Detail]
     """By slug, those that were asked for and are there."""
     histories: dict[str, list[samples.Row]]
 
 
-def look(reader: Reader, conn: Conn, watched: Collection[str], histories: Collection[str]) -> Look:
-    """Every launch that is not closed, and of the `watched` events all, closed or not."""
+def look(
+    reader: Reader,
+    conn: Conn,
+    watched: Collection[str],
+    histories: Collection[str],
+    limited: Collection[str] = (),
+) -> Look:
+    """Every launch that is not closed, those of keys that are `limited` to them too, and of the `watched`
+    events all, closed or not."""
     now = reader.launches()
     seen = {one.slug: one for one in now}
+    beyond = [slug for slug in limited if slug not in seen]
+    apart = reader.launches(among=beyond) if beyond else []
+    seen |= {one.slug: one for one in apart}
     others = [slug for slug in watched if slug not in seen]
     seen |= {one.slug: one for one in reader.named(others)} if others else {}
     about_all = around.read(conn)
@@ -53,7 +65,8 @@ def look(reader: Reader, conn: Conn, watched: Collection[str], histories: Collec
     details = {slug: _detail(conn, seen[slug], short) for slug in watched if slug in seen}
     past = {slug: samples.lately(conn, seen[slug].id) for slug in histories if slug in seen}
     at_ms = now[0].at_ms if now else 0
-    return Look(at_ms, [launch_of(one, short) for one in now], about_all, details, past)
+    launches, more = ([launch_of(one, short) for one in some] for some in (now, apart))
+    return Look(at_ms, launches, more, about_all, details, past)
 
 
 def one(conn: Conn, slug: str) -> Detail:

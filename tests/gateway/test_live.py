@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from gateway.live import feed as feed_module
 from gateway.live import socket as socket_module
 from store import audit
-from store.console import samples
+from store.console import now, samples
 from store.console.now import Reader
 from store.events import create_event, set_state
 from store.operators import keys
@@ -313,6 +313,23 @@ async def test_while_postgres_is_away_watchers_come_back_later(engine_urls, even
         assert await anna.close_code() == 1013
         async with watching(served) as again:
             assert (await again.receive("launches"))["launches"]
+
+
+@scenario
+async def test_a_limited_key_sees_its_events_however_many_others_there_are(engine_urls, event, monkeypatch):
+    monkeypatch.setattr(now, "LAUNCHES_MAX", 1)
+    plan = make("arena", 40)
+    with psycopg.connect(engine_urls.database_url, autocommit=True) as conn:
+        create_event(conn, "other", "Other", save_venue(conn, "other", plan), plan)
+    made = key_of(engine_urls.database_url, events=["other"])
+    async with gateway(engine_urls, operator_key=KEY) as served:
+        for key, slug in ((KEY, EVENT), (made.secret, "other")):
+            head = {"Authorization": f"Bearer {key}"}
+            told = (await served.http("GET", "/v1/operator/launches", headers=head)).json()
+            assert [one["slug"] for one in told["launches"]] == [slug]
+        async with watching(served, key=made.secret) as vera, watching(served) as anna:
+            assert [one["slug"] for one in (await vera.receive("launches"))["launches"]] == ["other"]
+            assert [one["slug"] for one in (await anna.receive("launches"))["launches"]] == [EVENT]
 
 
 @scenario

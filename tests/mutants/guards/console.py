@@ -48,6 +48,20 @@ MUTANTS: list[Mutant] = [
         f"{LIVE}::test_who_does_not_say_who_they_are_keeps_no_operator_from_watching",
     ),
     feed(
+        Kind.BOUND,
+        "many launches keep none from a console whose key is limited to it",
+        "seen.launches if scope is None else [*seen.launches, *seen.others]",
+        "seen.launches",
+        f"{LIVE}::test_a_limited_key_sees_its_events_however_many_others_there_are",
+    ),
+    In("gateway/operators/launches.py")(
+        Kind.TOKEN,
+        "a limited key of a console is told the launches it is for",
+        "among=caller.events)",
+        "among=None)",
+        f"{LIVE}::test_a_limited_key_sees_its_events_however_many_others_there_are",
+    ),
+    feed(
         Kind.CONDITION,
         "the console's feed goes on whatever failed",
         "            except Exception:\n",
