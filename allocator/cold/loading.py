@@ -47,7 +47,7 @@ class Loading(threading.Thread):
             try:
                 with connect(self._database_url, "onsale allocator cold load") as conn:
                     while not self._stop_asked.is_set():
-                        event = event or self._waiting.get()
+                        event = self._waiting.get()
                         if event is not None and not event.stopping:
                             event.follower = load(conn, event.event_id)
                             self._give_on(event)
@@ -56,13 +56,12 @@ class Loading(threading.Thread):
                         event = None
             except (Unavailable, psycopg.OperationalError) as error:
                 log.warning("loading: %s; trying again", error)
-                self._stop_asked.wait(AWAY_SECONDS)
             except Exception:
                 log.exception("%s: ALERT: it cannot be loaded; trying again", event and event.slug)
-                if event is not None:
-                    self._waiting.put(event)  # behind the others
-                event = None
-                self._stop_asked.wait(AWAY_SECONDS)
+            if event is not None:
+                self._waiting.put(event)  # behind the others
+            event = None
+            self._stop_asked.wait(AWAY_SECONDS)
 
 
 def load(conn: Connection, event_id: int) -> Follower:

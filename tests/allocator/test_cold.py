@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
+from queue import SimpleQueue
 
 import psycopg
 import pytest
@@ -13,6 +14,9 @@ import redis
 
 from allocator import lease
 from allocator.attend import Assigned, Attendance
+from allocator.busy import StreamClock
+from allocator.cold import loading
+from allocator.cold.event import ColdEvent
 from allocator.cold.loop import ColdLoop
 from store.database import connect
 from store.settings import EngineUrls
@@ -313,3 +317,27 @@ def test_one_query_tells_of_all_leases_and_only_what_moved_is_told(house):
         assert {event: (one.free, one.given_back) for event, one in seen.items()} == dict.fromkeys(
             house.ids, (True, True)
         )
+
+
+def test_one_that_cannot_be_loaded_in_time_waits_behind_the_others(database_url, monkeypatch):
+    slow, quick = [
+        ColdEvent(number, f"cold-{number}", StreamClock(), lambda: True, lambda: None) for number in (1, 2)
+    ]
+    loaded: SimpleQueue[ColdEvent] = SimpleQueue()
+
+    failures = [psycopg.errors.QueryCanceled("canceling statement due to statement timeout")]
+
+    def load(_, event_id):
+        if event_id == slow.event_id and failures:
+            raise failures.pop()
+
+    monkeypatch.setattr(loading, "load", load)
+    thread = loading.Loading(database_url, loaded.put)
+    thread.add(slow)
+    thread.add(quick)
+    thread.start()
+    try:
+        assert [loaded.get(timeout=WAIT_SECONDS_MAX) for _ in range(2)] == [quick, slow]
+    finally:
+        thread.stop()
+        thread.join(WAIT_SECONDS_MAX)

@@ -24,6 +24,13 @@ MUTANTS: list[Mutant] = [
         "            raise\n",
         f"{COLD}::test_one_whose_loop_breaks_is_loaded_anew_and_the_others_go_on",
     ),
+    In("allocator/cold/loading.py")(
+        Kind.HALVING,
+        "one that cannot be loaded waits behind the others",
+        "                self._waiting.put(event)  # behind the others\n",
+        "                continue\n",
+        f"{COLD}::test_one_that_cannot_be_loaded_in_time_waits_behind_the_others",
+    ),
     In("allocator/cold/standing_by.py")(
         Kind.TAKEOVER,
         "events that share are owned through the connection that decides them",
