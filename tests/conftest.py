@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import itertools
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -27,9 +28,10 @@ import pytest
 import redis
 from psycopg import sql
 
+from onsale import processes
 from onsale.engines import engines
 from store.settings import EngineUrls
-from tests import profiles, writing
+from tests import cluster, profiles, writing
 
 profiles.use()
 writing.use()
@@ -94,6 +96,8 @@ def _start_rig() -> Rig:
     """Engines and template. What fails here fails the tests that need an engine and no others."""
     with contextlib.ExitStack() as starting:
         home = starting.enter_context(writing.own_folder())
+        os.environ[cluster.HOME] = str(home / "cluster")
+        starting.callback(os.environ.pop, cluster.HOME)
         try:
             both = starting.enter_context(engines(home / "data", valkey_databases=REDIS_DATABASES))
             rig = Rig(both.urls, "main")
@@ -124,6 +128,14 @@ def _make_template(admin_url: str) -> None:
     with psycopg.connect(admin_url, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {TEMPLATE}")
     migrate.upgrade(f"{admin_url.rpartition('/')[0]}/{TEMPLATE}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def throwaway_stacks_find_a_database() -> Iterator[None]:
+    """See `tests.cluster`."""
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr(processes, "engines", cluster.engines_made)
+        yield
 
 
 @pytest.fixture(scope="session")

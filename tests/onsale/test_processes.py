@@ -20,6 +20,7 @@ from onsale.processes import AddressTaken, NotReady, Stack, require_free, throwa
 @pytest.fixture(autouse=True)
 def stand_ins(front_door, monkeypatch):
     monkeypatch.setattr(processes, "REPOSITORY", front_door)
+    monkeypatch.setattr(processes, "engines", engines)  # new ones, that have to be migrated
 
 
 def test_a_throwaway_stack_is_ready_named_and_gone_afterwards(rig):

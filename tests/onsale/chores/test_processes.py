@@ -78,7 +78,9 @@ def all_ran_since(conn, moment):
 def later(conn):
     """So much later that even what has nothing to do runs again; the moment."""
     quiet = f"interval '{2 * QUIET_SECONDS} seconds'"
-    conn.execute(f"UPDATE chore_run SET due_at = due_at - {quiet}, ended_at = ended_at - {quiet} WHERE NOT long")
+    conn.execute(
+        f"UPDATE chore_run SET due_at = due_at - {quiet}, ended_at = ended_at - {quiet} WHERE NOT long"
+    )
     return conn.execute("SELECT clock_timestamp()::text").fetchone()[0]
 
 
@@ -100,7 +102,9 @@ def test_chores_go_on_when_workers_are_killed_and_redis_is_wiped(conn, start, re
 
 def test_nobody_is_left_behind_when_the_host_process_is_killed(conn, start):
     host = start("onsale.chores")
-    until(conn, "SELECT count(*) FROM chore_run WHERE long AND started_at IS NOT NULL", [(len(catalogue.LONG),)])
+    until(
+        conn, "SELECT count(*) FROM chore_run WHERE long AND started_at IS NOT NULL", [(len(catalogue.LONG),)]
+    )
     everyone = psutil.Process(host.pid).children(recursive=True)
     assert len(everyone) > len(catalogue.LONG), "workers, and runs of theirs"
     host.kill()
