@@ -104,17 +104,6 @@ def test_up_shows_where_everything_is_and_keeps_its_data_for_the_next_time(up):
     assert keys[0] == keys[1]
 
 
-def test_a_second_up_in_the_same_directory_is_refused(up):
-    first = up(free_port())
-    first.read_until("Ctrl-C stops it")
-    second = up(free_port())
-    said = second.rest()
-    assert second.process.wait() == 1
-    assert f"process {first.process.pid}" in said
-    assert "--data-dir" in said
-    assert "Traceback" not in said
-
-
 def test_a_taken_port_is_refused_before_anything_starts(up):
     with socket.create_server(("127.0.0.1", 0)) as owner:
         port = owner.getsockname()[1]
@@ -125,22 +114,26 @@ def test_a_taken_port_is_refused_before_anything_starts(up):
         assert not onsale.data.path.exists()
 
 
-def test_a_child_that_dies_is_started_again_and_said_so(up):
-    onsale = up(free_port())
-    panel = onsale.read_until("Ctrl-C stops it")
+@pytest.mark.faults
+def test_a_second_up_is_refused_a_dead_child_is_started_again_and_a_killed_up_leaves_nothing_running(up):
+    first = up(free_port())
+    panel = first.read_until("Ctrl-C stops it")
+
+    second = up(free_port())
+    said = second.rest()
+    assert second.process.wait() == 1
+    assert f"process {first.process.pid}" in said
+    assert "--data-dir" in said
+    assert "Traceback" not in said
+
     found = re.search(r"host-local (\d+)", panel)
     assert found is not None
     os.kill(int(found.group(1)), signal.SIGKILL)
-    onsale.read_until("host-local was ended by SIGKILL")
-    assert onsale.process.poll() is None
+    first.read_until("host-local was ended by SIGKILL")
+    assert first.process.poll() is None
 
-
-@pytest.mark.faults
-def test_a_killed_up_leaves_nothing_running(up):
-    onsale = up(free_port())
-    onsale.read_until("Ctrl-C stops it")
-    everyone = onsale.tree()
+    everyone = first.tree()
     assert len(everyone) > 5
-    onsale.process.send_signal(signal.SIGKILL)
-    onsale.process.wait()
+    first.process.send_signal(signal.SIGKILL)
+    first.process.wait()
     assert gone(everyone)
