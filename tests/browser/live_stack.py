@@ -37,6 +37,21 @@ JOINED = """
 INSERT INTO place (event_id, buyer, in_draw) SELECT %s, 'crowd-' || n, true FROM generate_series(1, %s) AS n
 """
 
+RUN_OUT = """
+-- All holds that run, and offers, end within a moment. The owner hears of it as of more time for them, which
+-- is less than none here.
+WITH before AS (
+  SELECT hold_id, expires_at FROM hold WHERE event_id = %(event)s AND state = 'active' FOR UPDATE),
+after AS (
+  UPDATE hold SET expires_at = clock_timestamp() + interval '2 seconds' FROM before
+   WHERE hold.event_id = %(event)s AND hold.hold_id = before.hold_id
+  RETURNING hold.hold_id, hold.expires_at - before.expires_at AS added)
+INSERT INTO fact (event_id, kind, hold_id, body)
+SELECT %(event)s, 'extended', hold_id,
+       json_build_object('by_us', (extract(epoch FROM added) * 1000000)::bigint)
+  FROM after
+"""
+
 
 @contextmanager
 def running_stack(urls: EngineUrls) -> Iterator[Stack]:
@@ -99,6 +114,14 @@ class LiveEvent:
                 return
             page.wait_for_timeout(100)
         raise AssertionError(f"{query} still gives {self.column(query)}, not {rows}")
+
+    def run_out(self, *pages: Page) -> None:
+        """The time of all holds and offers is over in a moment, however long they were to last; these pages
+        come anew, and so know of it.
+        """
+        self.conn.execute(RUN_OUT, {"event": self.id})
+        for page in pages:
+            page.reload()
 
     def become(self, state: EventState) -> None:
         events.set_state(self.conn, self.slug, state)

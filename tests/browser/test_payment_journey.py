@@ -23,10 +23,8 @@ from tests.browser.payers import CARD, PAY, STATE
 pytestmark = pytest.mark.browser
 
 IN_TIME = {"hold_ttl_seconds": 480}
-RUNS_OUT = {"hold_ttl_seconds": 10, "extensions_max": 0}
-"""Long enough to go to the provider and pay there on a busy machine."""
-REFUND = RUNS_OUT | {"late_payment": "refund"}
-REACQUIRE = RUNS_OUT | {"late_payment": "reacquire"}
+REFUND = IN_TIME | {"extensions_max": 0, "late_payment": "refund"}
+REACQUIRE = IN_TIME | {"extensions_max": 0, "late_payment": "reacquire"}
 
 
 @pytest.fixture
@@ -76,6 +74,7 @@ def pay_late(page: Page, matins: LiveEvent) -> None:
     page.locator("#pay").click()
     page.wait_for_url(f"{stack.base_url}/e/{matins.slug}*")
     expect(page.locator(STATE)).to_contain_text("We wait for your bank’s word.")
+    matins.run_out(page)
     expect(page.locator(CARD)).to_contain_text("Your time ran out before a payment came.")
     matins.await_column(page, "SELECT DISTINCT state FROM hold WHERE event_id = %s", ["expired"])
 

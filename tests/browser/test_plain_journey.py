@@ -17,7 +17,7 @@ from store.words import EventState
 from tests.browser.axe import violations
 from tests.browser.conftest import Profile, Tabs
 from tests.browser.live_stack import SAID, LiveEvent, heading, live_event
-from tests.browser.test_room_journey import renewed
+from tests.browser.test_room_journey import renewed, shown
 
 pytestmark = pytest.mark.browser
 
@@ -163,7 +163,7 @@ def test_each_plain_page_fits_and_is_read_by_everybody(
     operating.admit(conn, slug, Admission.PAUSED, SAID)
     operating.say(conn, slug, "The band is late; we go on at a quarter past.", SAID)
     matinee.become(EventState.OPEN)
-    expect(page.get_by_text("Your wish could not be had")).to_be_visible()
+    shown(page, page.get_by_text("Your wish could not be had"))
     expect(page.get_by_text("Not enough that fit are left together.")).to_be_visible()
     heading(page, "The line stands still")
     look(page, "a line that stands still")

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from gateway.room.settings import RoomSettings
 from store import events
 from store.audit import Said
 from store.room import operating
@@ -26,6 +27,7 @@ pytestmark = pytest.mark.browser
 SLUG = f"vespers-{os.getpid()}"
 """Each process that runs tests has its own, for channels are the whole server's."""
 CHALLENGE = "**/room/challenge"
+ROOM = RoomSettings(key="a key for the waiting room of these tests", proof_tries_max=50)
 
 
 @pytest.fixture
@@ -36,7 +38,7 @@ def page(engine_urls: EngineUrls, profile: Profile) -> Iterator[Page]:
         events.create_event(conn, SLUG, "Vespers", save_venue(conn, "chapel", plan), plan)
         operating.make(conn, SLUG, RoomTerms(proof=Proof.ALWAYS), Said("Olga", "the day of the sale"))
         events.set_state(conn, SLUG, EventState.LOBBY)
-    with serving(engine_urls, demo=True) as served:
+    with serving(engine_urls, demo=True, room=ROOM) as served:
         tabs = Tabs(profile, f"http://127.0.0.1:{served.port}")
         yield tabs.open(f"/e/{SLUG}")
         tabs.close()
@@ -49,6 +51,11 @@ def join(page: Page) -> None:
 
 def joined(page: Page) -> None:
     expect(page.get_by_role("heading", name="You are in")).to_be_visible()
+
+
+def counted(page: Page) -> None:
+    """The place is one of those there are, and the only one."""
+    joined(page)
     expect(page.get_by_text("1 person has joined")).to_be_visible()
 
 
@@ -56,9 +63,9 @@ def test_a_worker_solves_it_and_the_buyer_has_the_place(page: Page) -> None:
     with page.expect_worker() as worker:
         join(page)
     assert worker.value.url.endswith("/core/proofworker.js")
-    joined(page)
+    counted(page)
     page.reload()
-    joined(page)
+    counted(page)
 
 
 def test_a_wrong_one_and_a_used_one_are_found_anew(page: Page) -> None:
@@ -78,7 +85,7 @@ def test_a_wrong_one_and_a_used_one_are_found_anew(page: Page) -> None:
 
     page.route(CHALLENGE, hand_out)
     join(page)
-    joined(page)
+    counted(page)
     assert len(given) == 2
     page.get_by_role("button", name="Leave the line").click()
     page.get_by_role("button", name="Leave for good").click()

@@ -7,14 +7,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from onsale.processes import Stack
 from store.room import operating
 from store.room.words import Admission, RoomTerms
 from store.words import EventState
 from tests.browser.conftest import Profile, Tabs
-from tests.browser.live_stack import SAID, LiveEvent, heading, hold_two, live_event, rows_of
+from tests.browser.live_stack import (
+    SAID,
+    SOON_TRUE_MAX,
+    LiveEvent,
+    heading,
+    hold_two,
+    live_event,
+    rows_of,
+)
 from tests.browser.payers import PAY
 
 pytestmark = pytest.mark.browser
@@ -115,14 +123,17 @@ def test_without_scripts_by_forms_alone(profile: Profile, stack: Stack, vespers:
 
 
 def renewed(page: Page, title: str) -> None:
-    """The page renews itself now and then; here it is done for it, until it says so."""
-    there = page.get_by_role("heading", name=title)
-    for _ in range(100):
+    shown(page, page.get_by_role("heading", name=title))
+
+
+def shown(page: Page, there: Locator) -> None:
+    """The page renews itself now and then; here it is done for it, until it shows this."""
+    for _ in range(SOON_TRUE_MAX):
         if there.is_visible():
             return
-        page.wait_for_timeout(200)
+        page.wait_for_timeout(100)
         page.reload()
-    raise AssertionError(f"it never said {title!r}: {page.locator('main').inner_text()}")
+    raise AssertionError(f"it never showed {there}: {page.locator('main').inner_text()}")
 
 
 def resume_link(page: Page) -> str:

@@ -7,6 +7,7 @@ comes back in the list's order, each party whole, and what they do not take move
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,15 +20,12 @@ from tests.browser.live_stack import LiveEvent, live_event, rows_of
 
 pytestmark = pytest.mark.browser
 
-RUNS_OUT = {"hold_ttl_seconds": 12, "offer_ttl_seconds": 8, "extensions_max": 0}
-"""Long enough for four tabs to ask, and to be looked at, on a busy machine."""
-LASTS = {"hold_ttl_seconds": 480, "offer_ttl_seconds": 480, "extensions_max": 0}
-
 
 @pytest.fixture
-def vespers(stack: Stack, request: pytest.FixtureRequest) -> Iterator[LiveEvent]:
-    """One row of four on sale, on the terms that the test names."""
-    with live_event(stack, "Vespers", rows_of(4), **request.param) as there:
+def vespers(stack: Stack) -> Iterator[LiveEvent]:
+    """One row of four on sale."""
+    lasts: dict[str, Any] = {"hold_ttl_seconds": 480, "offer_ttl_seconds": 480, "extensions_max": 0}
+    with live_event(stack, "Vespers", rows_of(4), **lasts) as there:
         yield there
 
 
@@ -70,7 +68,6 @@ def decided_alike(event: LiveEvent) -> None:
     assert steps
 
 
-@pytest.mark.parametrize("vespers", [RUNS_OUT], indirect=True, ids=["which run out"])
 def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
     at: list[Tabs], vespers: LiveEvent
 ) -> None:
@@ -90,12 +87,14 @@ def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
     four.reload()
     expect(four.locator(".waiting h2")).to_contain_text("You wait at number 2 of 3")
 
+    vespers.run_out(first)
     expect(first.locator(".notice")).to_contain_text("Your time ran out.")
     offered(pair, 2)
     offered(alone, 1)
     expect(four.locator(".waiting h2")).to_contain_text("You wait at number 1 of 1")
     expect(four).to_have_title("No. 1 · Vespers · seats")
 
+    vespers.run_out(pair, alone)
     for page in (pair, alone):
         expect(page.locator(".notice")).to_contain_text("The time for your offer ran out.")
         expect(page.get_by_role("button", name="Wait for it")).to_be_visible()
@@ -119,7 +118,6 @@ def test_what_comes_back_goes_along_the_list_in_order_with_parties_whole(
     decided_alike(vespers)
 
 
-@pytest.mark.parametrize("vespers", [LASTS], indirect=True, ids=["which last"])
 def test_who_leaves_gives_the_place_up_and_who_declines_passes_it_on(
     at: list[Tabs], vespers: LiveEvent
 ) -> None:
