@@ -32,7 +32,9 @@ def engines_made(
     """`onsale.engines.engines`, whose database is there and migrated."""
     if database_url is None and HOME in os.environ:
         _lay_out(data_dir)
-    with engines(data_dir, database_url=database_url, redis_url=redis_url) as both:
+    with engines(
+        data_dir, database_url=database_url, redis_url=redis_url, valkey_databases=valkey_databases
+    ) as both:
         yield both
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from starlette.requests import Request
 
 from tests.browser import fake_records
@@ -41,12 +41,21 @@ def test_each_page_is_good_for_everybody(consoles: Tabs, path: str) -> None:
 
 def test_a_host_is_drained_after_one_question_and_kept_again(consoles: Tabs, office: FakeOperators) -> None:
     page = come(consoles, "/console/fleet", width=360)
+    off: list[bool] = []
+
+    def under_way(route: Route) -> None:
+        off.append(page.get_by_role("button", name="Drain south").is_disabled())
+        route.continue_()
+
+    page.route("**/drain", under_way)
     row = page.get_by_role("row", name=re.compile("^north"))
     row.get_by_role("button", name="Drain").click()
     asked = page.get_by_role("dialog", name="Drain north?")
     asked.get_by_label("Reason").fill("a new disk")
     page.keyboard.press("Enter")
     expect(page.locator(".toast")).to_contain_text("north gives its events away.")
+    assert off == [True], "one change at a time"
+    expect(row.get_by_role("button", name="Drain")).to_be_focused()
     assert office.changes == [("POST", "fleet/hosts/north/drain", {"why": "a new disk"})]
     page.locator(".toast").get_by_role("button", name="Keep it").click()
     page.get_by_role("dialog", name="Keep north?").get_by_role("button", name="Keep it").click()

@@ -5,11 +5,15 @@ from __future__ import annotations
 from tests.mutants.mutant import In, Kind, Mutant
 
 LAUNCH = "tests/browser/test_console_launch.py"
+SHELL = "tests/browser/test_console_shell.py"
 RECORDS = "tests/browser/test_console_records.py"
 shell = In("gateway/pages/static/console/shell.js")
 dialog = In("gateway/pages/static/console/dialog.js")
 moves = In("gateway/pages/static/console/launch/moves.js")
 page = In("gateway/pages/static/console/launch/page.js")
+routes = In("gateway/pages/static/console/routes.js")
+live = In("gateway/pages/static/console/live.js")
+session = In("gateway/pages/static/console/session.js")
 series = In("gateway/pages/static/console/charts/series.js")
 
 MUTANTS: list[Mutant] = [
@@ -19,6 +23,27 @@ MUTANTS: list[Mutant] = [
         "    if (!session.may(of.route.needs)) return",
         "    if (!session.may(of.route.needs) && !View) return",
         f"{RECORDS}::test_keys_are_for_owners",
+    ),
+    routes(
+        Kind.TOKEN,
+        "pages that name buyers are for operators and owners",
+        'title: "A buyer", needs: "operator"',
+        'title: "A buyer", needs: "viewer"',
+        f"{RECORDS}::test_buyers_are_named_to_operators_and_owners_alone",
+    ),
+    live(
+        Kind.BOUND,
+        "who is turned away comes back less and less often",
+        ' || frame.type === "error") return;',
+        ") return;",
+        f"{SHELL}::test_who_is_turned_away_comes_back_less_and_less_often_and_reads_by_http_meanwhile",
+    ),
+    session(
+        Kind.CONDITION,
+        "a refused key's words stay while the feed asks again who is there",
+        '    if (phase === "asking" || phase === "in") this',
+        "    if (true) this",
+        f"{SHELL}::test_a_session_that_ends_asks_again_and_keeps_the_page",
     ),
     page(
         Kind.TOKEN,
