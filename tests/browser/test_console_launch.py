@@ -100,6 +100,22 @@ def test_numbers_come_first_and_change_by_themselves_and_charts_say_the_same_in_
     expect(page.get_by_role("button", name="1 hour")).to_have_attribute("aria-pressed", "true")
 
 
+def test_without_an_owner_nobody_says_how_many_wait_and_the_page_says_so(
+    consoles: Tabs, office: FakeOperators, demo: Launch
+) -> None:
+    page = open_launch(consoles)
+    demo.facts |= {"undecided": None, "latency_ms_p50": None, "latency_ms_p99": None}
+    office.tell()
+    expect(number(page, "undecided")).to_have_text("unknownits owner has not said lately")
+    demo.facts |= {"owner": None}
+    office.tell()
+    expect(number(page, "undecided")).to_have_text("unknownnobody decides, so nobody counts what waits")
+    expect(number(page, "decided within")).to_contain_text("nobody decides just now")
+    demo.facts |= {"state": "closed"}
+    office.tell()
+    expect(number(page, "undecided")).to_have_text("–nothing can be asked for")
+
+
 def test_what_nobody_sampled_is_a_gap_and_words_that_come_late_change_nothing(consoles: Tabs) -> None:
     page = open_launch(consoles)
     source = page.locator("script[type=module]").get_attribute("src") or ""

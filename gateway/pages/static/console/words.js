@@ -12,6 +12,13 @@ export const count = (number) => (number === null || number === undefined ? NONE
 /** @param {number | null | undefined} minor @param {string} currency */
 export const money = (minor, currency) => (minor === null || minor === undefined ? NONE : price(minor, currency, "en"));
 
+/** How many requests wait for their answer: the event's owner tells it, so without one nobody knows. @param {{state: string, owner: any}} launch @param {number | null} number @returns {[string, string]} the number and what it says */
+export function waitingForAnswers({ state, owner }, number) {
+  if (number !== null) return [count(number), "requests that wait for their answer"];
+  if (state === "draft" || state === "closed") return [NONE, "nothing can be asked for"];
+  return ["unknown", owner ? "its owner has not said lately" : "nobody decides, so nobody counts what waits"];
+}
+
 /** With one digit behind the point where it is small. @param {number | null | undefined} number */
 export const perSecond = (number) => (number === null || number === undefined ? NONE : english.format(number < 10 ? Math.round(number * 10) / 10 : Math.round(number)));
 

@@ -4,7 +4,7 @@ import { Component, html } from "../../html.js";
 import { Bar } from "../../operator/plots.js";
 import { ofAll, Pages } from "../launch/elsewhere.js";
 import { Bones, Empty, Failed } from "../states.js";
-import { count, latency, moment, money, percent, perSecond } from "../words.js";
+import { count, latency, moment, money, percent, perSecond, waitingForAnswers } from "../words.js";
 import { Hands, State } from "./state.js";
 
 /** @extends {Component<{api: any, live: import("../live.js").Live, session: any}>} */
@@ -70,7 +70,7 @@ function Card({ launch }) {
     ["revenue", money(launch.revenue_minor, launch.currency)],
     ["on hold", count(on_hold)],
     ["decisions a second", perSecond(launch.decided_per_second)],
-    ["undecided", count(launch.undecided)],
+    ["undecided", waitingForAnswers(launch, launch.undecided)[0]],
     ["99 in 100 answered within", latency(launch.latency_ms_p99)],
     ["waiting in line", count(launch.waiting)],
   ];
