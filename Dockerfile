@@ -16,9 +16,10 @@ COPY gateway gateway
 COPY onsale onsale
 COPY bench bench
 COPY deploy/entrypoint.sh deploy/entrypoint.sh
+COPY deploy/onsale bin/onsale
 # Compiled here, because the running container cannot write.
 RUN /venv/bin/python -m compileall -q .
-ENV PATH=/venv/bin:$PATH PYTHONPATH=/app PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+ENV PATH=/app/bin:/venv/bin:$PATH PYTHONPATH=/app PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 USER 10001:10001
 EXPOSE 8000
 ENTRYPOINT ["sh", "/app/deploy/entrypoint.sh"]

@@ -276,3 +276,27 @@ def test_a_secret_that_is_not_there_stops_the_start(tmp_path):
 def test_a_command_keeps_its_arguments_and_its_exit_code():
     ran = _entrypoint({}, "sh", "-c", 'printf "%s|" "$@"; exit 7', "_", "a b", "", "*")
     assert (ran.returncode, ran.stdout) == (7, "a b||*|")
+
+
+def test_a_command_in_a_running_container_knows_the_secrets_too(tmp_path):
+    """`docker compose exec` passes no entrypoint; the command that the image has for it does."""
+    (tmp_path / "python").write_text('#!/bin/sh\necho "$DATABASE_URL" "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    (tmp_path / "url").write_text("postgresql://secret")
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["sh", ROOT / "deploy/onsale", "event", "show", "a b"],
+        env={"PATH": path, "DATABASE_URL_FILE": str(tmp_path / "url")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout == "postgresql://secret -m onsale event show a b\n"
+    assert os.access(ROOT / "deploy/onsale", os.X_OK)
+    assert "PATH=/app/bin:" in DOCKERFILE
+
+
+def test_pages_tell_of_no_command_in_a_running_container_but_that_one():
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").glob("*.md"), ROOT / "README.md"]
+    told = [found for page in pages for found in re.findall(r"compose exec \S+ (\S+)", page.read_text())]
+    assert set(told) == {"onsale"}

@@ -51,6 +51,7 @@ def app(tmp_path: Path) -> Iterator[Path]:
         if (ROOT / source).is_dir():
             shutil.copytree(ROOT / source, app / target, ignore=shutil.ignore_patterns("__pycache__"))
         elif target != "/":
+            assert not target.startswith("/"), "all of ours is below /app"
             (app / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / source, app / target)
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(app)], check=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -45,9 +44,9 @@ def composed(rig: Rig, there: str, tmp_path: Path) -> Iterator[Composed]:
 
 
 def onsale(composed: Composed, *words: str) -> dict[str, Any]:
-    """A command in a gateway's environment; what it says as JSON. It must end well."""
+    """A command as it is run in a gateway's container; what it says as JSON. It must end well."""
     done = subprocess.run(
-        ["sh", str(ROOT / "deploy/entrypoint.sh"), sys.executable, "-m", "onsale", *words, "--json"],
+        ["sh", str(ROOT / "deploy/onsale"), *words, "--json"],
         env=composed.environment("gateway"),
         cwd=ROOT,
         capture_output=True,
