@@ -164,8 +164,7 @@ class LiveFeed:
             seen = await _in_thread(view.look, reader, conn, watched, newcomers, limited)
             self._on_reading(time.perf_counter() - begun)
             stream_away = await self.stream_away()
-        needs = needs_around(seen.around, stream_away=stream_away)
-        self._tell_launches(seen, needs)
+        self._tell_launches(seen, stream_away)
         for event in sorted(watched):
             self._tell_event(seen, event)
 
@@ -178,7 +177,7 @@ class LiveFeed:
             return True
         return False
 
-    def _tell_launches(self, seen: Look, needs: list[Need]) -> None:
+    def _tell_launches(self, seen: Look, stream_away: bool) -> None:
         """Each scope's frame is made once; it is sent where something in it changed."""
         now = asyncio.get_running_loop().time()
         frames: dict[object, tuple[bytes, bool]] = {}
@@ -187,6 +186,7 @@ class LiveFeed:
             if scope not in frames:
                 there = seen.launches if scope is None else [*seen.launches, *seen.others]
                 mine = [launch for launch in there if one.caller.may_see(launch.slug)]
+                needs = needs_around(seen.around, stream_away=stream_away, limited=scope is not None)
                 frame = _launches_frame(seen.at_ms, mine, needs)
                 calm = _launches_frame(0, [view.steady(launch) for launch in mine], needs)
                 frames[scope] = frame, calm != self._told.get(("launches", scope))

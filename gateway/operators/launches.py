@@ -47,7 +47,8 @@ async def list_launches(request: Request, closed: bool = False) -> Response:
         found = Reader(conn).launches(closed=closed, among=caller.events)
         about_all = around.read(conn)
         told = [launch_of(one, about_all.short) for one in found]
-        return Launches(found[0].at_ms if found else None, told, needs_around(about_all, stream_away=away))
+        needs = needs_around(about_all, stream_away=away, limited=caller.events is not None)
+        return Launches(found[0].at_ms if found else None, told, needs)
 
     return answer(await in_database(request, look))
 

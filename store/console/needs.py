@@ -75,8 +75,9 @@ def needs_of(seen: Seen, short: str | None = None) -> list[Need]:
     return [Need(code, text, seen.slug) for code, text in found]
 
 
-def needs_around(around: Around, *, stream_away: bool) -> list[Need]:
-    """Of all events together; `stream_away`: whoever asks hears nothing of its Redis."""
+def needs_around(around: Around, *, stream_away: bool, limited: bool = False) -> list[Need]:
+    """Of all events together; `stream_away`: whoever asks hears nothing of its Redis. `limited`: for who may
+    not know of every event, which what went wrong may name."""
     found: list[Need] = []
     if stream_away:
         story = "The stream does not answer here: requests cannot be accepted."
@@ -88,7 +89,8 @@ def needs_around(around: Around, *, stream_away: bool) -> list[Need]:
         story = f"The fleet gives less than is wanted: {around.short}."
         found.append(Need("slots_short", f"{story} {MORE_SLOTS}"))
     if around.chores_in_trouble:
-        told = "; ".join(around.chores_in_trouble)
+        chores = around.chores_in_trouble
+        told = "; ".join([one.partition(":")[0] for one in chores] if limited else chores)
         found.append(Need("chores_failing", f"{told}. See ./run chores."))
     if around.stuck_refunds:
         story = f"{around.stuck_refunds:,} refunds that their provider will never give."

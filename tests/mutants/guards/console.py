@@ -52,14 +52,21 @@ MUTANTS: list[Mutant] = [
         "many launches keep none from a console whose key is limited to it",
         "seen.launches if scope is None else [*seen.launches, *seen.others]",
         "seen.launches",
-        f"{LIVE}::test_a_limited_key_sees_its_events_however_many_others_there_are",
+        f"{LIVE}::test_a_limited_key_sees_all_its_events_and_nothing_of_others",
     ),
     In("gateway/operators/launches.py")(
         Kind.TOKEN,
         "a limited key of a console is told the launches it is for",
         "among=caller.events)",
         "among=None)",
-        f"{LIVE}::test_a_limited_key_sees_its_events_however_many_others_there_are",
+        f"{LIVE}::test_a_limited_key_sees_all_its_events_and_nothing_of_others",
+    ),
+    In("store/console/needs.py")(
+        Kind.TOKEN,
+        "what is wrong for all events names none to a console whose key is limited",
+        " if limited else chores)",
+        " if around is None else chores)",
+        f"{LIVE}::test_a_limited_key_sees_all_its_events_and_nothing_of_others",
     ),
     feed(
         Kind.CONDITION,
