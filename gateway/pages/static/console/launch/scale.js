@@ -14,7 +14,7 @@ export function Scale({ now, launch, levers, may, api }) {
   return html`<section class="card" aria-labelledby="scale-title">
     <h2 id="scale-title">Who decides</h2>
     <dl class="lines">
-      <div><dt>owner</dt><dd>${owner ? html`${owner.process}<small>${owner.host && owner.host !== owner.process.split(":")[0] ? ` on ${owner.host}` : ""}, heard ${owner.renewed_seconds_ago < 2 ? "just now" : `${spell(owner.renewed_seconds_ago)} ago`}; owner number ${owner.epoch} of this event</small>` : "nobody"}</dd></div>
+      <div><dt>owner</dt><dd>${owner ? html`${owner.process}<small>${owner.host && owner.host !== owner.process.split(/[:/]/)[0] ? ` on ${owner.host}` : ""}, heard ${owner.renewed_seconds_ago < 2 ? "just now" : `${spell(owner.renewed_seconds_ago)} ago`}; owner number ${owner.epoch} of this event</small>` : "nobody"}</dd></div>
       ${standbys?.length ? standbys.map((one) => html`<div key=${one.process}><dt>stands by</dt><dd>${one.process}<small>${one.warm ? " ready to take over at once" : " still reading up"}</small></dd></div>`) : html`<div><dt>stands by</dt><dd>nobody</dd></div>`}
     </dl>
     <p class="quiet-text">Wanted: ${scaleWords(fleet)}. ${fleet.hot ? "It is hot: it has workers of its own." : "It is cold: it shares workers."}</p>
