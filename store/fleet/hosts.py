@@ -1,7 +1,8 @@
 """Hosts of the fleet: a row each, kept by the agent that runs there (`allocator.fleet`).
 
 A name belongs to one agent at a time. Who is heard of keeps it; an agent that came back under its name, or
-whose predecessor is gone, takes the row over, and whether it is draining stays as operators said.
+whose predecessor is gone, takes the row over, and whether it is draining stays as operators said, also
+where it was lost meanwhile. One that was stopped has left: it comes back as any other.
 """
 
 from __future__ import annotations
@@ -19,10 +20,19 @@ from store.fleet.words import FleetWhat
 Conn = psycopg.Connection[Any]
 
 ENLIST: Final = f"""
--- One agent for each name: another's row only once nothing is heard of it, or it is known to be gone.
+-- One agent for each name: another's row only once nothing is heard of it, or it is known to be gone. A host
+-- that was lost while it drained has no row, and drains on, unless no other one takes events by now: the log
+-- has what operators said of it last.
 WITH joined AS (
-  INSERT INTO fleet_host (name, slots, process, version)
-  VALUES (%(name)s, %(slots)s, %(process)s, %(version)s)
+  INSERT INTO fleet_host (name, slots, process, version, draining_at)
+  SELECT %(name)s, %(slots)s, %(process)s, %(version)s,
+         (SELECT at FROM fleet_log AS said WHERE said.host = %(name)s AND what = '{FleetWhat.DRAINING}'
+             AND NOT EXISTS (SELECT FROM fleet_log AS later
+                              WHERE later.host = %(name)s AND later.id > said.id
+                                AND later.what IN ('{FleetWhat.KEPT}', '{FleetWhat.LEFT}'))
+             AND EXISTS (SELECT FROM fleet_host
+                          WHERE name <> %(name)s AND draining_at IS NULL AND {HOST_ALIVE})
+           ORDER BY id DESC LIMIT 1)
   ON CONFLICT (name) DO UPDATE
      SET slots = excluded.slots, process = excluded.process, version = excluded.version,
          joined_at = clock_timestamp(), seen_at = clock_timestamp()

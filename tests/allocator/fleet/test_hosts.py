@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from store.fleet import hosts
+from store.audit import Said
+from store.fleet import edit, hosts
 from store.fleet.hosts import Host, HostTaken
 
 HALL = Host("hall", 4, "hall:11", "0.1.0")
@@ -42,6 +43,27 @@ def test_of_whom_nothing_is_heard_or_who_is_known_to_be_gone_the_name_is_taken_o
     silence(conn)
     hosts.enlist(conn, HALL)
     assert fleet.one("SELECT process FROM fleet_host") == "hall:11"
+
+
+def test_a_host_that_was_lost_while_it_drained_drains_when_it_is_heard_of_again(conn, fleet):
+    hosts.enlist(conn, HALL)
+    hosts.enlist(conn, Host("attic", 4, "attic:12", "0.1.0"))
+    edit.drain(conn, "hall", Said("Olga", "a new kernel"))
+    for kept in (False, True):
+        if kept:
+            edit.keep(conn, "hall", Said("Olga", "it has it"))
+        conn.execute("DELETE FROM fleet_host WHERE name = 'hall'")  # as the planner does
+        hosts.enlist(conn, HALL)
+        assert hosts.beat(conn, HALL, **HOW) is not kept
+    edit.drain(conn, "hall", Said("Olga", "another kernel"))
+    hosts.leave(conn, HALL)
+    hosts.enlist(conn, HALL)
+    assert hosts.beat(conn, HALL, **HOW) is False, "who was stopped comes back as a host like any other"
+    edit.drain(conn, "hall", Said("Olga", "another kernel"))
+    silence(conn)
+    conn.execute("DELETE FROM fleet_host WHERE name = 'hall'")
+    hosts.enlist(conn, HALL)
+    assert hosts.beat(conn, HALL, **HOW) is False, "nobody else would take events"
 
 
 def test_who_was_taken_over_is_told_with_its_next_beat(conn, fleet):

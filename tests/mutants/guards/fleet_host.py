@@ -51,6 +51,13 @@ MUTANTS: list[Mutant] = [
         "    if where.partition('/')[0] != machine().partition('/')[0] or not pid.isdigit():",
         f"{AGENT}::test_a_predecessor_that_ended_is_relieved_at_once_and_one_that_lives_is_not",
     ),
+    hosts(
+        Kind.CONDITION,
+        "a host that was lost while it drained drains on",
+        "(SELECT at FROM fleet_log AS said WHERE said.host",
+        "(SELECT at FROM fleet_log AS said WHERE 1 = 2 AND said.host",
+        f"{NAMES}::test_a_host_that_was_lost_while_it_drained_drains_when_it_is_heard_of_again",
+    ),
     host(
         Kind.CONDITION,
         "what Postgres refuses ends no host",
