@@ -50,6 +50,7 @@ def test_codes_are_shown_once_kept_as_a_file_and_withdrawn_by_their_label(
     page.get_by_role("button", name="Withdraw the codes for Members").click()
     asked = page.get_by_role("dialog", name="Withdraw the codes for Members?")
     expect(asked).to_contain_text("500 codes let nobody in any more; 188 uses were left.")
+    expect(asked.get_by_role("button", name="Withdraw them")).to_be_disabled()
     asked.get_by_label("to confirm").fill("Members")
     revoked = {"revoked": [{"label": "Members", "codes": 500, "uses": 188}]}
     office.answers["POST events/demo/room/codes/revoke"] = revoked

@@ -97,6 +97,7 @@ def test_an_owner_gives_a_new_secret_and_removes_one_by_its_host(
     expect(page.get_by_label("Signing secret")).to_have_value(SECRET)
     page.get_by_role("button", name="Remove…").click()
     asked = page.get_by_role("dialog", name="Remove this webhook?")
+    expect(asked.get_by_role("button", name="Remove it")).to_be_disabled()
     asked.get_by_label("to confirm").fill("crm.example.org")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Webhooks", level=1)).to_be_visible()

@@ -22,6 +22,7 @@ from tests.mutants.guards import (
     chores_run,
     confirming,
     console,
+    console_beside,
     console_pages,
     erasure,
     figures_kept,
@@ -163,6 +164,7 @@ def all_mutants() -> list[Mutant]:
         *confirming.MUTANTS,
         *simulated.MUTANTS,
         *room_simulated.MUTANTS,
+        *console_beside.MUTANTS,
         *console_pages.MUTANTS,
     ]
 
