@@ -33,6 +33,7 @@ def test_canceling_says_what_it_costs_wants_the_name_and_a_reason_and_tells_how_
     page.get_by_role("button", name="Cancel the event…").click()
     asked = page.get_by_role("dialog", name="Cancel Nightfall, opening night for good?")
     expect(asked).to_contain_text("6,282 orders will be taken back, and €747,540.00 goes back")
+    expect(asked.get_by_label("Why")).to_be_focused()
     asked.get_by_label("to confirm").fill("demo")
     page.keyboard.press("Enter")
     assert office.changes == [], "not without a reason"

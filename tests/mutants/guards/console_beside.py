@@ -33,8 +33,8 @@ MUTANTS: list[Mutant] = [
     cancel(
         Kind.CONDITION,
         "an event is not called off without a reason",
-        '<input name="why" required maxlength',
-        '<input name="why" maxlength',
+        '<input name="reason" required maxlength',
+        '<input name="reason" maxlength',
         f"{OFF}::test_canceling_says_what_it_costs_wants_the_name_and_a_reason_and_tells_how_far_it_is",
     ),
     move(

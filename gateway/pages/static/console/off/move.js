@@ -25,8 +25,8 @@ export class Move extends Component {
       target.starts_at ? `Buyers are told the new date by mail: ${moment(target.starts_at)}.` : "The other event has no date: buyers are told by mail that it moved, and not when it is.",
       `The sale of ${name} is closed for good. This cannot be taken back.`,
     ];
-    const said = await ask({ title: `Move ${name} to ${target.name}?`, says, act: "Move the event", keep: "Leave it where it is", danger: true, type: event, more: reasonField });
-    if (said) await begin("/move", { to: target.slug, why: said.why.trim() }, `The orders of ${name} go to ${target.name}, one by one.`);
+    const said = await ask({ title: `Move ${name} to ${target.name}?`, says, act: "Move the event", keep: "Leave it where it is", danger: true, type: event, more: reasonField() });
+    if (said) await begin("/move", { to: target.slug, why: said.reason.trim() }, `The orders of ${name} go to ${target.name}, one by one.`);
   };
 
   /** The date is a term of the other event: said before, so that mails tell it. */
