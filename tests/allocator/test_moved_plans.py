@@ -308,10 +308,10 @@ def test_memory_that_is_loaded_anew_by_another_plan_has_its_requests_read_again(
 def test_gateways_hear_that_the_plan_is_another(owner):
     with owner.redis.pubsub() as listening:
         listening.subscribe(seats_channel(SLUG))
-        listening.get_message(timeout=1.0)
+        listening.get_message(timeout=30)
         owner.recategorise("Silver", "A-1")
         owner.settle_down()
-        message = listening.get_message(timeout=5.0)
+        message = listening.get_message(timeout=30)
         assert decode_delta(message["data"]).plan
 
 

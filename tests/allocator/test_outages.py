@@ -241,7 +241,7 @@ def test_a_worker_that_cannot_renew_takes_its_event_again_and_tells_holders(owne
     working = EventWorker(urls.database_url, urls.redis_url, owner.event_id, SLUG, "here:1")
     listening = connect_stream(redis_url).pubsub(ignore_subscribe_messages=True)
     listening.subscribe(holds_channel(SLUG))
-    listening.get_message(timeout=5)
+    listening.get_message(timeout=30)
     working.start()
     try:
         with connect(owner.database_url, "renewer") as conn:

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-WITHIN_SECONDS = 10.0
+WITHIN_SECONDS = 30.0
 TEXT, BINARY, CLOSE, PING, PONG, CONTINUED = 1, 2, 8, 9, 10, 0
 
 

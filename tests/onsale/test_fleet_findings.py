@@ -21,7 +21,7 @@ def fleet(conn):
     return Fleet(conn)
 
 
-def host(conn, name="hall", *, slots=2, silent_seconds=0):
+def host(conn, name="hall", *, slots=2, silent_seconds=-600):
     conn.execute(
         "INSERT INTO fleet_host (name, slots, process, version, seen_at)"
         " VALUES (%s, %s, 'hall:1', '1', clock_timestamp() - make_interval(secs => %s))",

@@ -12,6 +12,8 @@ from store.venues.rows import save_venue
 from store.words import EventState
 
 AGO = "clock_timestamp() - make_interval(secs => %s)"
+LATELY = -600.0
+"""When who is alive was heard of: not yet, for nothing here says so again and a test may take long."""
 
 
 def add_event(conn: psycopg.Connection, slug: str, state: EventState | None = EventState.OPEN) -> int:
@@ -26,7 +28,12 @@ def add_event(conn: psycopg.Connection, slug: str, state: EventState | None = Ev
 
 
 def add_host(
-    conn: psycopg.Connection, name: str, slots: int = 4, *, silent_seconds: float = 0, draining: bool = False
+    conn: psycopg.Connection,
+    name: str,
+    slots: int = 4,
+    *,
+    silent_seconds: float = LATELY,
+    draining: bool = False,
 ) -> None:
     conn.execute(
         "INSERT INTO fleet_host (name, slots, process, version, seen_at, draining_at)"
@@ -35,7 +42,7 @@ def add_host(
     )
 
 
-def add_worker(conn: psycopg.Connection, host: str, *, silent_seconds: float | None = 0) -> UUID:
+def add_worker(conn: psycopg.Connection, host: str, *, silent_seconds: float | None = LATELY) -> UUID:
     """A worker that runs; with `silent_seconds=None` one that never began."""
     worker = uuid4()
     conn.execute(
@@ -44,7 +51,7 @@ def add_worker(conn: psycopg.Connection, host: str, *, silent_seconds: float | N
             worker,
             host,
             None if silent_seconds is None else f"{host}:{worker}",
-            silent_seconds,
+            None if silent_seconds is None else max(silent_seconds, 0),
             silent_seconds,
         ),
     )
@@ -83,10 +90,10 @@ def load(conn: psycopg.Connection, event: int, *, arrivals: float = 0, undecided
 
 def beat(conn: psycopg.Connection) -> None:
     """All that is there shows up: hosts, workers that were wanted, who is warm by now."""
-    conn.execute("UPDATE fleet_host SET seen_at = clock_timestamp()")
+    conn.execute(f"UPDATE fleet_host SET seen_at = {AGO}", [LATELY])
     conn.execute("DELETE FROM fleet_worker WHERE stop_at IS NOT NULL")
     conn.execute(
-        "UPDATE fleet_worker SET seen_at = clock_timestamp(), process = coalesce(process, host || ':' || id)"
+        f"UPDATE fleet_worker SET seen_at = {AGO}, process = coalesce(process, host || ':' || id)", [LATELY]
     )
     conn.execute("UPDATE fleet_assignment SET warm_at = clock_timestamp(), warm_batch = 0")
 
