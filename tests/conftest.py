@@ -8,6 +8,7 @@ where there is room they keep their files in memory (`tests/writing.py`).
 - `new_database()`: one more database, for tests that change the schema.
 - `redis_url`: an empty numbered database of this worker's Valkey.
 - `engine_urls`: both, as the rooms take them.
+- `engine_path`: an empty directory for engines that a test starts itself.
 - `engines_beside(rig)`: both, kept by whoever starts something once for tests that also ask for the others.
 """
 
@@ -250,6 +251,13 @@ def _empty_redis(rig: Rig, *, beside: bool = False) -> Iterator[str]:
         client.flushdb()
         yield url
         client.flushdb()
+
+
+@pytest.fixture
+def engine_path() -> Iterator[Path]:
+    """Where `tests.scratch` says; gone with the test."""
+    with tempfile.TemporaryDirectory(prefix="onsale-engines-") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -146,9 +146,9 @@ def test_what_is_written_goes_to_whoever_is_primary(watched: WatchedStage):
         assert primary.get("who") == b"second"
 
 
-def test_a_synchronous_standby_is_promoted_and_nothing_told_is_lost(tmp_path: Path):
+def test_a_synchronous_standby_is_promoted_and_nothing_told_is_lost(engine_path: Path):
     with (
-        StandbyPostgres(tmp_path) as postgres,
+        StandbyPostgres(engine_path) as postgres,
         StageOf(throwaway_stack(gateways=2, database_url=postgres.url)) as stage,
         stage.sale() as sale,
     ):

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,14 +43,21 @@ from store.settings import EngineUrls
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes identities")
 
 
+@pytest.fixture
+def tmp_path(engine_path: Path) -> Path:
+    """Engines are what all of this module is about."""
+    return engine_path
+
+
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory) -> Iterator[PostgresServer]:
+def cluster() -> Iterator[PostgresServer]:
     """One stopped server, whose directory the tests of this module share (initdb takes most of a second)."""
-    server = PostgresServer(tmp_path_factory.mktemp("cluster") / "postgres")
-    server.start()
-    server.stop()
-    yield server
-    server.stop()
+    with tempfile.TemporaryDirectory(prefix="onsale-cluster-") as folder:
+        server = PostgresServer(Path(folder) / "postgres")
+        server.start()
+        server.stop()
+        yield server
+        server.stop()
 
 
 @pytest.fixture
@@ -384,8 +392,6 @@ def test_as_root_postgres_runs_as_nobody_in_a_user_namespace_of_its_own(postgres
 def test_where_namespaces_are_forbidden_postgres_runs_as_nobody_and_root_can_take_it_back(
     monkeypatch, tmp_path
 ):
-    import tempfile
-
     from onsale.engines import postgres as module
 
     outside = Path(tempfile.mkdtemp(prefix="onsale-nobody-"))  # pytest's own directories are closed to nobody
