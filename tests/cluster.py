@@ -13,8 +13,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from onsale.engines import Engines, engines
 from onsale.engines.data_dir import DataDir
+from onsale.engines.session import Engines, engines  # a mutant's run is lent others in the package
 from store import migrate
 
 HOME = "ONSALE_TESTS_CLUSTER"

@@ -13,14 +13,14 @@ import pytest
 from standardwebhooks import Webhook
 
 from onsale import processes
-from onsale.engines import engines
+from onsale.engines import engines, session
 from onsale.processes import AddressTaken, NotReady, Stack, require_free, throwaway_stack
 
 
 @pytest.fixture(autouse=True)
 def stand_ins(front_door, monkeypatch):
     monkeypatch.setattr(processes, "REPOSITORY", front_door)
-    monkeypatch.setattr(processes, "engines", engines)  # new ones, that have to be migrated
+    monkeypatch.setattr(processes, "engines", session.engines)  # new ones, that have to be migrated
 
 
 def test_a_throwaway_stack_is_ready_named_and_gone_afterwards(rig):
