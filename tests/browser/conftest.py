@@ -72,7 +72,6 @@ class Profile:
     def __init__(self, browser: Browser, url: str) -> None:
         self.context = browser.new_context(**_SETTINGS)
         self.still = self.context.new_page()
-        """Shows nothing and follows nothing: for what functions of the pages' modules say by themselves."""
         self.still.goto(url + "/v1/events")
         self._devtools = self.context.new_cdp_session(self.still)
 
@@ -100,15 +99,21 @@ def profile(browser: Browser, door: Running) -> Profile:
     return Profile(browser, door.url)
 
 
+@pytest.fixture
+def still(profile: Profile, url: str) -> Page:
+    """A tab that shows nothing and follows nothing, for what the pages' modules say by themselves."""
+    return profile.still
+
+
 Call = Callable[..., Any]
 
 
 @pytest.fixture
-def call(profile: Profile, url: str) -> Call:
+def call(still: Page) -> Call:
     """Calls a function of one of the pages' modules, with what JSON can say, and gives what it says."""
 
     def call_one(module: str, function: str, *given: Any) -> Any:
-        return profile.still.evaluate(_CALL, [f"{STATIC}/{module}.js", function, list(given)])
+        return still.evaluate(_CALL, [f"{STATIC}/{module}.js", function, list(given)])
 
     return call_one
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from gateway.pages.files import STATIC
 from tests.browser.conftest import Tabs
 from tests.browser.fake_gateway import FakeGateway
 
@@ -159,15 +160,14 @@ def test_a_guest_whose_token_ended_can_come_in_anew(tabs: Tabs, fake: FakeGatewa
     assert page.evaluate("sessionStorage.getItem('onsale:demo')") != before
 
 
-def test_waits_between_attempts_grow_have_a_bound_and_jitter(page: Page) -> None:
-    static = page.locator("script[type=module]").get_attribute("src").removesuffix("/app.js")  # type: ignore[union-attr]
-    longest, shortest = page.evaluate(
+def test_waits_between_attempts_grow_have_a_bound_and_jitter(still: Page) -> None:
+    longest, shortest = still.evaluate(
         """async (static) => {
           const { backoff } = await import(`${static}/core/link.js`);
           const attempts = [...Array(12).keys()];
           return [attempts.map((n) => backoff(n, () => 1)), attempts.map((n) => backoff(n, () => 0))];
         }""",
-        static,
+        STATIC,
     )
     assert longest == sorted(longest)
     assert longest[0] == 400

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from gateway.pages.files import STATIC
 from gateway.room.shops import with_admission
 from tests.browser.axe import violations
-from tests.browser.conftest import Tabs
+from tests.browser.conftest import Call, Tabs
 from tests.browser.fake_gateway import FakeGateway
 from tests.browser.fake_room import FakeRoom
-from tests.browser.test_access import static_of
 
 pytestmark = pytest.mark.browser
 
@@ -71,15 +71,14 @@ def test_an_address_that_was_kept_is_judged_by_the_server_before_it_is_gone_to(
 
 
 @pytest.mark.parametrize("kept", ["javascript:alert(1)", "data:text/html,x", "//evil.example.org/", 7])
-def test_what_was_kept_and_is_no_address_of_a_page_is_nothing(tabs: Tabs, kept: object) -> None:
-    page = tabs.open("/e/demo", ready=True)
+def test_what_was_kept_and_is_no_address_of_a_page_is_nothing(still: Page, kept: object) -> None:
     read = """async ([static, kept]) => {
       const { Returning } = await import(`${static}/core/returning.js`);
       const back = new Returning({}, null);
       back.restore(kept);
       return back.address;
     }"""
-    assert page.evaluate(read, [static_of(page), kept]) == ""
+    assert still.evaluate(read, [STATIC, kept]) == ""
 
 
 @pytest.mark.parametrize(
@@ -92,13 +91,9 @@ def test_what_was_kept_and_is_no_address_of_a_page_is_nothing(tabs: Tabs, kept: 
         f"{SHOP}/#a?b",
     ],
 )
-def test_both_kinds_of_pages_put_the_token_where_it_belongs(tabs: Tabs, address: str) -> None:
-    page = tabs.open("/e/demo")
-    read = """async ([static, address]) => {
-      const { withAdmission } = await import(`${static}/core/returning.js`);
-      return withAdmission(address, "t.o.k");
-    }"""
-    assert page.evaluate(read, [static_of(page), address]) == with_admission(address, "t.o.k")
+def test_both_kinds_of_pages_put_the_token_where_it_belongs(call: Call, address: str) -> None:
+    theirs = call("core/returning", "withAdmission", address, "t.o.k")
+    assert theirs == with_admission(address, "t.o.k")
 
 
 def test_each_screen_on_the_way_is_for_everybody(tabs: Tabs, room: FakeRoom) -> None:

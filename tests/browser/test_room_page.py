@@ -10,9 +10,10 @@ import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from gateway.pages.files import STATIC
 from gateway.pages.texts import texts
 from tests.browser.axe import good_for_everybody
-from tests.browser.conftest import Tabs
+from tests.browser.conftest import Call, Tabs
 from tests.browser.fake_gateway import FakeGateway
 from tests.browser.fake_room import FakeRoom
 from tests.browser.test_access import CONTRASTS, press_until, schemes, static_of
@@ -336,20 +337,14 @@ def test_without_scripts_the_page_goes_to_the_one_that_needs_none(url: str) -> N
     assert '<noscript><meta http-equiv="refresh" content="0; url=/e/demo/line"></noscript>' in there
 
 
-def test_texts_are_one_catalogue_for_pages_with_and_without_scripts(page: Page) -> None:
+def test_texts_are_one_catalogue_for_pages_with_and_without_scripts(still: Page) -> None:
     read = "async (static) => (await import(`${static}/core/roomtexts/en.js`)).default"
-    assert page.evaluate(read, static_of(page)) == texts("en")
+    assert still.evaluate(read, STATIC) == texts("en")
 
 
-_WAITS = """async ([static, rate, ahead]) => {
-  const { waitOf } = await import(`${static}/core/roomline.js`);
-  return waitOf({ rate, phase: "admitting" }, ahead);
-}"""
-
-
-def test_a_wait_is_a_range_from_the_measured_rate(page: Page) -> None:
+def test_a_wait_is_a_range_from_the_measured_rate(call: Call) -> None:
     def wait(rate: float | None, ahead: int) -> Any:
-        return page.evaluate(_WAITS, [static_of(page), rate, ahead])
+        return call("core/roomline", "waitOf", {"rate": rate, "phase": "admitting"}, ahead)
 
     assert wait(100, 1_000) == {"low": 8, "high": 13}
     assert wait(100, 0) == {"low": 0, "high": 1}

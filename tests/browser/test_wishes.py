@@ -10,11 +10,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from gateway.buyers.decode import request_from_json
+from gateway.pages.files import STATIC
 from gateway.pages.wishes import SECTION, Fallback, Wished, want_of
 from store.wire import canonical_want, decode_want
 from store.words import FALLBACKS_MAX
 from tests.browser.fake_gateway import FakeGateway
-from tests.browser.test_access import static_of
 
 pytestmark = pytest.mark.browser
 
@@ -178,10 +178,8 @@ _EVERY_WISH = """async (static) => {
 }"""
 
 
-def test_whatever_is_ticked_the_gateway_takes_it(page: Page) -> None:
-    source = page.locator("script[type=module]").get_attribute("src")
-    assert source is not None
-    wants = page.evaluate(_EVERY_WISH, source.removesuffix("/app.js"))
+def test_whatever_is_ticked_the_gateway_takes_it(still: Page) -> None:
+    wants = still.evaluate(_EVERY_WISH, STATIC)
     assert max(len(want["fallbacks"]) for want in wants) == FALLBACKS_MAX
     for want in wants:
         read = request_from_json(json.dumps(want).encode())
@@ -201,7 +199,7 @@ _SAID = """async ([said, sections, static]) => {
 
 
 def test_the_same_wish_is_the_same_request_from_the_page_without_scripts(
-    page: Page, fake: FakeGateway
+    still: Page, fake: FakeGateway
 ) -> None:
     plan = fake.plan
     ticks = [frozenset(some) for n in range(6) for some in itertools.combinations(Fallback, n)]
@@ -223,6 +221,6 @@ def test_the_same_wish_is_the_same_request_from_the_page_without_scripts(
         for one in forms
     ]
     sections = [section.name for section in plan.sections]
-    theirs = page.evaluate(_SAID, [said, sections, static_of(page)])
+    theirs = still.evaluate(_SAID, [said, sections, STATIC])
     for form, text in zip(forms, theirs, strict=True):
         assert canonical_want(want_of(form, plan)) == canonical_want(decode_want(text)), form
