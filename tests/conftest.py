@@ -19,6 +19,7 @@ import fcntl
 import itertools
 import os
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -255,7 +256,7 @@ def _empty_redis(rig: Rig, *, beside: bool = False) -> Iterator[str]:
 
 @pytest.fixture
 def engine_path() -> Iterator[Path]:
-    """Where `tests.scratch` says; gone with the test."""
+    """Where `tests.writing` says; gone with the test."""
     with tempfile.TemporaryDirectory(prefix="onsale-engines-") as folder:
         yield Path(folder)
 

@@ -14,7 +14,7 @@ from gateway.live import feed as feed_module
 from gateway.live import socket as socket_module
 from store import audit
 from store.chores import runs
-from store.console import now, samples
+from store.console import now, samples, view
 from store.console.now import Reader
 from store.events import create_event, set_state
 from store.operators import keys
@@ -342,14 +342,14 @@ async def test_a_limited_key_sees_all_its_events_and_nothing_of_others(engine_ur
 
 @scenario
 async def test_what_fails_once_is_read_again_for_who_comes_back(engine_urls, event, monkeypatch, caplog):
-    mistakes, look = [ValueError("a mistake")], feed_module.view.look
+    mistakes, look = [ValueError("a mistake")], view.look
 
     def fails_once(*given):
         if mistakes:
             raise mistakes.pop()
         return look(*given)
 
-    monkeypatch.setattr(feed_module.view, "look", fails_once)
+    monkeypatch.setattr(view, "look", fails_once)
     async with gateway(engine_urls, operator_key=KEY) as served:
         async with watching(served) as anna:
             assert await anna.close_code() == 1013

@@ -13,6 +13,7 @@ import pytest
 
 from store import audit, events
 from store.fleet import turn
+from store.operators.words import Role
 from store.words import OPERATORS_HOLDS
 from tests.gateway.operators_rig import EVENTS, KEY, SESSION, make, refusal, served
 from tests.gateway.rig import EVENT, SEATS, make_event, scenario
@@ -231,7 +232,7 @@ async def test_the_audit_is_read_in_pages_by_event_and_by_who(engine_urls, conn)
 @scenario
 async def test_who_only_looks_on_is_not_told_which_buyer_it_was(engine_urls, conn):
     make_event(engine_urls.database_url)
-    anna, vera = make(conn).secret, make(conn, "vera", "viewer").secret
+    anna, vera = make(conn).secret, make(conn, "vera", Role.VIEWER).secret
     sale = {"to": "carl@example.com", "kind": "box_office", "seats": [SEATS[0]], "why": "by phone"}
     async with served(engine_urls) as call:
         sold = await call("POST", f"{EVENTS}/{EVENT}/sales", anna, body=sale)

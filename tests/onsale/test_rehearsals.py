@@ -139,9 +139,9 @@ def test_where_postgres_goes_away_the_rehearsal_ends_before_another_could_begin(
         rows.ask(conn, "gala", SAID, buyers=10)
         taken = rows.take(conn)
         assert taken is not None
-        monkeypatch.setattr(chore.subprocess, "Popen", popen)
+        monkeypatch.setattr("subprocess.Popen", popen)
         monkeypatch.setattr(chore, "ALIVE_SECONDS", 0.05)
-        monkeypatch.setattr(chore.rows, "alive", away)
+        monkeypatch.setattr(rows, "alive", away)
         try:
             with pytest.raises(psycopg.OperationalError):
                 chore._run(conn, engine_urls.database_url, taken, threading.Event())

@@ -184,8 +184,8 @@ GIVEN: list[Mutant] = [
     transfers(
         Kind.CONDITION,
         "older tokens of a claimed ticket are worthless",
-        "serial = serial + 1, offered = false",
-        "serial = serial, offered = false",
+        "{restored.SERIAL_ABOVE}) + 1",
+        "{restored.SERIAL_ABOVE})",
         f"{TRANSFERS}::test_what_was_offered_is_the_claimers_under_the_next_serial",
     ),
     transfers(
