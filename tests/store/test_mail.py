@@ -20,16 +20,6 @@ SELECT %s, number, number, 'b', 'b' || number || '@example.org', 'simulated', nu
 
 
 @pytest.fixture
-def a_payment_long_ago(conn: psycopg.Connection, event: int) -> None:  # noqa: F811
-    """Statistics from before the sale: of one payment."""
-    conn.execute(PAID, [event, 3])
-    conn.execute("DELETE FROM payment WHERE order_id < 3")
-    conn.execute("VACUUM ANALYZE payment")
-    conn.execute("DELETE FROM payment")
-    conn.execute("ALTER SEQUENCE payment_id_seq RESTART")
-
-
-@pytest.fixture
 def sold(conn: psycopg.Connection, event: int) -> int:  # noqa: F811
     """An event with many orders, each of them told."""
     conn.execute(PAID, [event, MANY])
@@ -82,15 +72,23 @@ def test_every_buyer_is_written_to_once(conn, database_url, sold):  # noqa: F811
 
 
 @pytest.mark.parametrize("kind", [Told.ORDER_PAID, Told.ORDER_REFUNDED])
-def test_rows_are_not_held_against_every_payment_of_the_event(conn, a_payment_long_ago, sold, kind):  # noqa: F811
+def test_rows_are_not_held_against_every_payment_of_the_event(conn, sold, kind):  # noqa: F811
     """That is their product: a minute for a thousand rows of an event with fifty thousand payments."""
     conn.execute("UPDATE outbox SET kind = %s", [kind])
+    conn.execute("ANALYZE payment")
+    if kind is Told.ORDER_PAID:  # the many: also by statistics from before the sale
+        conn.execute("UPDATE pg_class SET relpages = 1000, reltuples = 1 WHERE relname = 'payment'")
     values = {"event": sold, "after": 0, "to": MANY, "of_payment": list(mail.OF_PAYMENT)}
     values |= {"of_order": list(mail.OF_ORDER), "canceled": Told.EVENT_CANCELED.value}
     values["moved"] = Told.EVENT_MOVED.value
     steps = steps_of(conn, mail.WRITE, values)
     looked_at = [
-        step["Actual Loops"] * (step["Actual Rows"] + step.get("Rows Removed by Join Filter", 0))
+        step["Actual Loops"]
+        * (
+            step["Actual Rows"]
+            + step.get("Rows Removed by Join Filter", 0)
+            + step.get("Rows Removed by Filter", 0)
+        )
         for step in steps
     ]
     assert max(looked_at) <= 2 * MANY
