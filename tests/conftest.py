@@ -33,7 +33,7 @@ from psycopg import sql
 from onsale import processes
 from onsale.engines import engines
 from store.settings import EngineUrls
-from tests import cluster, profiles, writing
+from tests import cluster, order, profiles, writing
 
 profiles.use()
 writing.use()
@@ -92,6 +92,10 @@ def pytest_collection(session: pytest.Session) -> Any:
             fcntl.flock(turn, fcntl.LOCK_SH)  # the first one is done
             fcntl.flock(turn, fcntl.LOCK_UN)
         return (yield)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = order.long_first(items)
 
 
 def _start_rig() -> Rig:

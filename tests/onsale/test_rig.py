@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+from types import SimpleNamespace
 
 import psycopg
 import redis
 from psycopg import sql
 
-from tests import writing
+from tests import order, writing
 
 
 def _tables(connection: psycopg.Connection) -> list[str]:
@@ -100,3 +101,10 @@ def test_a_folder_without_room_or_that_is_not_there_is_not_written_to(tmp_path, 
     assert writing.has_room(tmp_path)
     monkeypatch.setattr(writing, "ROOM_BYTES_MIN", 1 << 60)
     assert not writing.has_room(tmp_path)
+
+
+def test_files_that_take_long_come_first_and_are_there():
+    files = ["store/a.py", order.LONG[1], "store/b.py", order.LONG[0], order.LONG[1]]
+    items = [SimpleNamespace(path=order.HERE / name, place=place) for place, name in enumerate(files)]
+    assert [item.place for item in order.long_first(items)] == [3, 1, 4, 0, 2]
+    assert [name for name in order.LONG if not (order.HERE / name).exists()] == []
