@@ -33,7 +33,7 @@ from gateway.payments import routes as payments
 from gateway.problems import PROBLEM_TYPE, FarTooLarge, body_of, problem_body, retry_after_of, status_of
 from gateway.room import draws, protection
 from gateway.room import routes as room
-from gateway.routing import Authorization, HoldPath, Slug, json_response
+from gateway.routing import Authorization, HoldPath, Slug, json_response, together
 from gateway.runtime import Runtime, running
 from gateway.settings import Settings
 from gateway.shown_event import public
@@ -322,12 +322,17 @@ async def _on_validation(_: Request, error: Exception) -> Response:
     )
 
 
+def _all_routes() -> APIRouter:
+    parts = (health, operators, payments, tickets, room, draws, protection, pages)
+    return together(router, *(part.router for part in parts))
+
+
 def create_api(settings: Settings) -> FastAPI:
     """The FastAPI app; its lifespan makes `app.state.runtime`."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with running(settings) as runtime:
+        async with running(settings) as runtime, pages.demo.lifespan(app):
             app.state.runtime = runtime
             yield
 
@@ -338,9 +343,6 @@ def create_api(settings: Settings) -> FastAPI:
     app.add_exception_handler(OnsaleError, _on_error)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(RequestValidationError, _on_validation)
-    app.include_router(router)
-    app.include_router(health.router)
-    for part in (operators, payments, tickets, room, draws, protection, pages):
-        app.include_router(part.router)
+    app.router.routes.extend(_all_routes().routes)
     app.openapi = lambda: openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to extend it
     return app

@@ -2,8 +2,6 @@
 rooms, see how they stand, say who is told; see how chores and the fleet do; who they are, and who did what.
 """
 
-from fastapi import APIRouter
-
 from gateway.operators import (
     audits,
     beside,
@@ -26,27 +24,29 @@ from gateway.operators import (
     venues,
     webhooks,
 )
+from gateway.routing import together
 
-router = APIRouter()
-router.include_router(session.router)
-router.include_router(keys.router)
-router.include_router(audits.router)
-router.include_router(routes.router)
-router.include_router(seats.router)
-router.include_router(sales.router)
-router.include_router(rooms.router)
-router.include_router(tours.router)
-router.include_router(buyers.router)
-router.include_router(chores.router)
-router.include_router(launches.router)
-router.include_router(launching.router)
-router.include_router(exports.router)
-router.include_router(beside.router)
-router.include_router(fleet.router)
-router.include_router(money.router)
-router.include_router(refused.router)
-router.include_router(webhooks.router)
-router.include_router(venues.router)
-router.include_router(rehearsals.router)
+router = together(
+    session.router,
+    keys.router,
+    audits.router,
+    routes.router,
+    seats.router,
+    sales.router,
+    rooms.router,
+    tours.router,
+    buyers.router,
+    chores.router,
+    launches.router,
+    launching.router,
+    exports.router,
+    beside.router,
+    fleet.router,
+    money.router,
+    refused.router,
+    webhooks.router,
+    venues.router,
+    rehearsals.router,
+)
 
 __all__ = ["router"]

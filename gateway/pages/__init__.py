@@ -19,8 +19,8 @@ from string import Template
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathParameter
+from fastapi import Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from gateway.pages import console, demo, drawn, line
@@ -28,6 +28,7 @@ from gateway.pages.files import FILES, MEDIA_TYPES, STATIC, VERSION
 from gateway.pages.headers import SECURITY_HEADERS
 from gateway.room import shops, widget
 from gateway.room.draws import draws_of, shown
+from gateway.routing import together
 from gateway.settings import Settings
 from store.errors import NotFound, Unavailable
 
@@ -69,10 +70,7 @@ _OF_OTHER_PAGES = ("index", "tickets/", "pay/", "operator/", "console/", "vendor
 
 EventInPath = Annotated[str, PathParameter(pattern=r"^[A-Za-z0-9._~-]{1,64}$")]
 
-router = APIRouter()
-router.include_router(demo.router)
-router.include_router(console.router)
-router.include_router(line.router)
+router = together(demo.router, console.router, line.router)
 
 
 def _page(template: Template, request: Request, title: str, **facts: object) -> HTMLResponse:

@@ -135,7 +135,8 @@ async def _read(run: Run, process: asyncio.subprocess.Process) -> None:
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Ends what runs when the gateway does."""
     stampedes = Stampedes()
     app.state.stampedes = stampedes
     try:
@@ -144,7 +145,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await stampedes.stop()
 
 
-router = APIRouter(prefix="/v1/demo/stampede", lifespan=_lifespan, tags=["demo"])
+router = APIRouter(prefix="/v1/demo/stampede", tags=["demo"])
 
 
 def _problem(status: int, code: str, detail: str, **headers: str) -> JSONResponse:

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from starlette.responses import Response
 
 from gateway.operators.access import OPERATOR, body_described, read_body, require_viewer
-from gateway.routing import Slug, json_response
+from gateway.routing import Slug, json_response, together
 from gateway.tickets.orders import NO_STORE
 from gateway.tickets.room import connection_of, room_of, runtime_of
 from gateway.tickets.shown import DoorAnswer, Export, Keys, Named, named
@@ -106,6 +106,4 @@ def _say(result: str, message: str, **more: Any) -> Response:
     return json_response(DoorAnswer(result=result, message=message, **more), headers=NO_STORE)
 
 
-router = APIRouter()
-router.include_router(public)
-router.include_router(operator)
+router = together(public, operator)

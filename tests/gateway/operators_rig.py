@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import psycopg
-from fastapi import APIRouter
 from fastapi.routing import APIRoute
 
 from store.audit import Said
@@ -67,19 +66,10 @@ class Client:
         """(method, path) of every call of operators', described or not."""
         return sorted(
             (method, route.path)
-            for route in _routes_in(self.it.app.api.router)
-            if route.path.startswith("/v1/operator/")
+            for route in self.it.app.api.routes
+            if isinstance(route, APIRoute) and route.path.startswith("/v1/operator/")
             for method in route.methods or ()
         )
-
-
-def _routes_in(router: APIRouter) -> Iterator[APIRoute]:
-    """Also those of routers within it, which FastAPI keeps by themselves."""
-    for route in router.routes:
-        if isinstance(route, APIRoute):
-            yield route
-        elif (within := getattr(route, "original_router", None)) is not None:
-            yield from _routes_in(within)
 
 
 @contextlib.asynccontextmanager
