@@ -115,7 +115,8 @@ class WatchedValkey:
 
     def leading(self) -> ValkeyServer:
         """Whoever is primary."""
-        return next(one for one in self.servers if not self._ports or one.port == self.primary())
+        port = self.primary() if self._ports else self.servers[0].port
+        return next(one for one in self.servers if one.port == port)
 
     def following(self) -> list[ValkeyServer]:
         """The others."""
