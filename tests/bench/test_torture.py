@@ -33,6 +33,7 @@ from bench.torture.rounds import Fleet, Played, play
 from bench.torture.run import kept_logs, summed_up
 from bench.torture.show import torture_panel
 from bench.torture.stage import Stage, alerts, stage
+from tests import cluster
 
 pytestmark = pytest.mark.faults
 
@@ -41,8 +42,10 @@ SMALL = Fleet(buyers=16, twins=6, http_alone=1, http_twins=1)
 
 @pytest.fixture(scope="module")
 def on() -> Iterator[Stage]:
-    with stage(allocators=2) as made:
-        yield made
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr("bench.torture.stage.engines", cluster.engines_made)
+        with stage(allocators=2) as made:
+            yield made
 
 
 @pytest.fixture(scope="module")

@@ -123,7 +123,7 @@ def test_it_is_given_back_once_though_who_gives_it_back_is_killed(stage: Stage, 
 
 
 def test_an_ordinary_takeover_moves_no_end(stage: Stage, sale: Sale):
-    """Of an owner that is gone: one that is stopped has half an outage passed before anybody may take over."""
+    """Of an owner that is gone; of one that is stopped, half an outage passes before anybody may."""
     until(lambda: sale.one(STANDING_BY) == 2, "somebody stands by")
     _, end = held(sale)
     owner, epoch = sale.owner(), sale.epoch
