@@ -174,12 +174,12 @@ _EVERY_WISH = """async (static) => {
       }
     }
   }
-  return wants;
+  return JSON.stringify(wants);
 }"""
 
 
 def test_whatever_is_ticked_the_gateway_takes_it(still: Page) -> None:
-    wants = still.evaluate(_EVERY_WISH, STATIC)
+    wants = json.loads(still.evaluate(_EVERY_WISH, STATIC))
     assert max(len(want["fallbacks"]) for want in wants) == FALLBACKS_MAX
     for want in wants:
         read = request_from_json(json.dumps(want).encode())
