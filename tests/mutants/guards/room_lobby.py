@@ -18,6 +18,13 @@ plain = In("gateway/pages/plain_html.py")
 
 MUTANTS: list[Mutant] = [
     room(
+        Kind.CONDITION,
+        "what is filed is asked for until it is told",
+        "    this.asking.watch();\n    this.#askForWish();\n",
+        "    this.asking.watch();\n",
+        "tests/browser/test_room_page.py::TestBallot::test_what_is_filed_is_asked_for_until_it_is_told",
+    ),
+    room(
         Kind.EXPIRY,
         "only the server's clock counts in the waiting room",
         "    return performance.now() + this.offset_ms;",

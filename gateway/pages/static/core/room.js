@@ -16,6 +16,8 @@ import { notifyOfTurn } from "./yourturn.js";
 const WATCH_EVERY_MS = 1_000;
 /** So long after a welcome a place that was known is waited for, before it is asked for. */
 const PLACE_WITHIN_MS = 3_000;
+/** So long what is filed is waited for, before it is asked for again. */
+const WISH_WITHIN_MS = 3_000;
 const LOOK_AGAIN_AFTER_MS = 5_000;
 /** So long it is said that the wait became another. */
 const TURN_SHOWN_MS = 120_000;
@@ -41,7 +43,8 @@ export class Room {
     this.ballot_asked = false;
     /** @type {import("./words.js").Notice | null} what became of a wish that could not be had */
     this.not_had = null;
-    this.wish_asked = false;
+    /** When what is filed is asked for, again where nothing came. */
+    this.wish_ms = 0;
     this.asking = new RoomAsking(this);
     this.returning = new Returning(this, back);
     this.human = new Human(this, human);
@@ -104,7 +107,7 @@ export class Room {
   welcomed() {
     this.offset_ms = -Infinity;
     if (this.place) this.look_ms = Date.now() + PLACE_WITHIN_MS;
-    this.wish_asked = false;
+    this.wish_ms = 0;
     this.asking.say();
   }
 
@@ -124,10 +127,10 @@ export class Room {
     this.#moved(before);
   }
 
-  /** Once a connection: what is filed, perhaps on another device. */
+  /** Once a connection, and until it is told: what is filed, perhaps on another device. */
   #askForWish() {
-    if (this.wish_asked || !this.place || this.status.ballot === "none") return;
-    this.wish_asked = this.sale.link.send({ type: "wish" });
+    if (Date.now() < this.wish_ms || !this.place || !this.status || this.status.ballot === "none") return;
+    if (this.sale.link.send({ type: "wish" })) this.wish_ms = Date.now() + WISH_WITHIN_MS;
   }
 
   /** @param {Place | null} place */
@@ -139,7 +142,7 @@ export class Room {
     this.look_ms = Infinity;
     this.asking.answeredBy(this.place);
     this.returning.follow(this.place);
-    if (this.status) this.#askForWish();
+    this.#askForWish();
     this.#moved(before);
     this.time.changed(place_before);
     this.sale.remember();
@@ -147,6 +150,7 @@ export class Room {
 
   /** @param {{want: any, filed_at: number}} frame */
   wished({ want, filed_at }) {
+    this.wish_ms = Infinity;
     this.asking.filed(want);
     this.wish = want ? { want, filed_at } : null;
     this.#adoptBallot();
@@ -262,6 +266,7 @@ export class Room {
   #watch() {
     if (!this.there || !this.sale.link.live) return;
     this.asking.watch();
+    this.#askForWish();
     if (Date.now() >= this.look_ms || (this.look_ms === Infinity && this.#seemsOver())) this.look();
     this.time.watch();
   }
