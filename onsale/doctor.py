@@ -158,6 +158,7 @@ def _postgres(url: str) -> Iterator[Finding]:
                     f"ALTER SYSTEM SET {setting} = on; SELECT pg_reload_conf();",
                 )
         yield from _way(connection)
+        yield from _order_of_text(connection)
         yield from _migrations(url)
         yield from _sessions(connection)
 
@@ -166,6 +167,13 @@ def _way(connection: psycopg.Connection[dict[str, Any]]) -> Iterator[Finding]:
     if other_backend(connection, (_value(connection, BACKEND_ANSWERS),)):
         found = "DATABASE_URL leads through a pooler: gateways may, allocators and hosts do not start by it"
         remedy = "give allocators, hosts and chores the address of Postgres itself: docs/failover.md"
+        yield Finding(Level.WARN, "Postgres", found, remedy)
+
+
+def _order_of_text(connection: psycopg.Connection[dict[str, Any]]) -> Iterator[Finding]:
+    if not _value(connection, TEXT_BY_CODE):
+        found = "text is ordered by a language's rules: a buyer is found by a whole id, not by its beginning"
+        remedy = "make the database anew with LOCALE 'C' (or C.UTF-8) and restore into it: docs/runbook.md"
         yield Finding(Level.WARN, "Postgres", found, remedy)
 
 
@@ -307,6 +315,10 @@ def _value(connection: psycopg.Connection[dict[str, Any]], query: str, *paramete
     return next(iter(row.values()))
 
 
+TEXT_BY_CODE = """
+-- Of a language capitals do not come before all small letters, nor signs before letters.
+SELECT name < 'a' AND 'a-b' < 'aa' FROM (SELECT 'B'::text COLLATE "default" AS name) AS one
+"""
 SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 
 LOCK_WAITS = """

@@ -105,6 +105,13 @@ def test_a_health_check_by_a_module_of_ours_names_one_that_exists(service):
     assert _exists(_module_of(test[3:]))
 
 
+def test_its_postgres_orders_text_as_the_embedded_one():
+    asked = SERVICES["postgres"]["environment"]["POSTGRES_INITDB_ARGS"].split()
+    embedded = (ROOT / "onsale/engines/postgres.py").read_text()
+    assert [argument for argument in asked if f'"{argument}"' not in embedded] == []
+    assert "--locale=C" in asked
+
+
 def test_files_that_others_are_given_exist_and_all_are_given():
     for told in COMPOSE["configs"].values():
         assert (ROOT / told["file"]).is_file()

@@ -119,6 +119,13 @@ def test_a_lock_wait_names_both_sides_and_the_way_out(looked_at, tmp_path, monke
         waiting.result()
 
 
+def test_text_that_is_ordered_by_a_language_is_said(looked_at, tmp_path, monkeypatch):
+    assert not any("language" in found for _, found in findings(examine(tmp_path), "Postgres"))
+    monkeypatch.setattr(doctor, "TEXT_BY_CODE", "SELECT false")  # the embedded one knows no language's rules
+    said = [level for level, found in findings(examine(tmp_path), "Postgres") if "language" in found]
+    assert said == [Level.WARN]
+
+
 def test_a_database_that_was_not_migrated_is_seen(looked_at, new_database, tmp_path, monkeypatch):
     monkeypatch.setenv("DATABASE_URL", new_database(migrated=False))
     ((level, found),) = findings(examine(tmp_path), "schema")
