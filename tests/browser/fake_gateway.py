@@ -400,7 +400,7 @@ def _now_ms() -> int:
 
 def build(fake: FakeGateway) -> FastAPI:
     """The application: the pages as they are, and the endpoints they talk to."""
-    app = FastAPI()
+    app = FastAPI(lifespan=pages.demo.lifespan)
 
     async def get(slug: str) -> SimpleNamespace:
         if slug != fake.slug:
@@ -408,7 +408,7 @@ def build(fake: FakeGateway) -> FastAPI:
         return SimpleNamespace(row=SimpleNamespace(name=fake.name), room=fake.room)
 
     app.state.runtime = SimpleNamespace(settings=fake, events=SimpleNamespace(get=get))
-    app.include_router(pages.router)
+    app.router.routes.extend(pages.router.routes)  # as a gateway has them
     fake.paying.mount(app)
     if fake.room is not None:
         fake.room.mount(app)

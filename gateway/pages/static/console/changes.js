@@ -38,6 +38,7 @@ const SAYS = {
   "drain host": ({ host }) => `drained ${host}`,
   "keep host": ({ host }) => `kept ${host}: it takes events again`,
   export: ({ what }) => `took the ${what} out as a file`,
+  "erase mails": ({ rows }) => `erased ${counted(rows.mail, "mail")} to addresses of a buyer`,
   "erase buyer": ({ pseudonym }) => `erased a buyer's personal data; they are ${pseudonym} now`,
   "run chore": ({ chore }) => `ran the chore ${chore}`,
   "create tour": ({ tour }) => `made the tour ${tour}`,
