@@ -22,7 +22,7 @@ MUTANTS: list[Mutant] = [
         "what is filed is asked for until it is told",
         "    this.asking.watch();\n    this.#askForWish();\n",
         "    this.asking.watch();\n",
-        "tests/browser/test_room_page.py::TestBallot::test_what_is_filed_is_asked_for_until_it_is_told",
+        "tests/browser/test_room_page.py::test_what_is_filed_is_asked_for_until_it_is_told",
     ),
     room(
         Kind.EXPIRY,
