@@ -29,7 +29,7 @@ SELECT_NEWEST = """
            (SELECT coalesce(sum((area ->> 'capacity')::bigint), 0)::bigint
               FROM json_array_elements(plan::json -> 'areas') AS area),
            created_at
-      FROM venue ORDER BY id DESC LIMIT %s
+      FROM (SELECT * FROM venue ORDER BY id DESC LIMIT %s) AS newest ORDER BY id DESC
 """
 LISTED_MAX = 100
 """Venues in one list, unless more are asked for."""
