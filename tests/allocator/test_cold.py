@@ -204,7 +204,7 @@ def test_one_whose_loop_breaks_is_loaded_anew_and_the_others_go_on(house, monkey
 
 def test_a_stream_that_is_lost_is_made_anew_above_the_cursor_and_gathered_for(house, monkeypatch):
     house.decide_all()
-    house.redis.flushall()
+    house.redis.flushdb()
     house.until(
         lambda: all(house.redis.exists(stream_key(slug)) for slug in house.slugs), "streams are there"
     )

@@ -101,6 +101,7 @@ def test_an_answer_that_was_cut_is_asked_for_again_by_the_same_end(
 def test_what_is_refused_says_why(page: Page, room: FakeRoom) -> None:
     called(page, room)
     page.get_by_role("button", name="Choose my seats").click()
+    expect(page.locator(".shopping")).to_contain_text("left to choose")
     room.refusing = {"code": "no_more_time", "message": "There is no more time to choose."}
     page.get_by_role("button", name=MORE).click()
     expect(page.locator(".shopping .trouble")).to_have_text(

@@ -157,7 +157,7 @@ def test_when_redis_is_wiped_workers_go_on_and_a_lost_one_is_replaced_all_the_sa
     crowd.wait(60)
     before = {one.pid for one in sale.attending()}
     with contextlib.closing(connect_redis(fleet.stack.urls.redis_url)) as client:
-        client.flushall()
+        client.flushdb()
     crowd.wait(60)
     assert {one.pid for one in sale.attending()} == before
     killed, epoch = sale.owning_one(), sale.epoch

@@ -108,3 +108,13 @@ def test_files_that_take_long_come_first_and_are_there():
     items = [SimpleNamespace(path=order.HERE / name, place=place) for place, name in enumerate(files)]
     assert [item.place for item in order.long_first(items)] == [3, 1, 4, 0, 2]
     assert [name for name in order.LONG if not (order.HERE / name).exists()] == []
+
+
+def test_no_test_empties_the_redis_databases_of_other_workers():
+    own_engine = {"mutants/lent.py"}
+    calls = {
+        str(path.relative_to(order.HERE))
+        for path in order.HERE.rglob("*.py")
+        if ".flushall" + "(" in path.read_text()
+    }
+    assert calls == own_engine
