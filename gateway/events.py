@@ -40,6 +40,7 @@ from store.prices import PlanMove
 from store.room import watching
 from store.room.news import RoomNews
 from store.room.watching import RoomNow
+from store.room.words import has_begun
 from store.stream import RedisIntake
 from store.wire import STREAM_LOST, Delta, HoldNews, Published
 from store.words import Arrival, EventState, Want
@@ -168,6 +169,8 @@ class EventRuntime:
             return
         if state is EventState.CLOSED:
             raise Conflicted("event_closed", "The sale is over.")
+        if self.room is not None and has_begun(self.room.now.room, self.room.now.state):
+            return  # buyers are told so already: the room is read apart, and may be newer
         raise Conflicted("event_not_open", "The sale has not begun.")
 
     def gate(self, want: Want) -> Refusal | None:

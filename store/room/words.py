@@ -175,17 +175,21 @@ class Room(Struct, frozen=True):
     """Of what operators decided: each change makes the next."""
 
 
+def has_begun(room: Room, event_state: EventState) -> bool:
+    """Whether the sale has. Either may be older than the other: it has when one of them says so."""
+    return room.lobby_ended_at is not None or event_state in (EventState.OPEN, EventState.PAUSED)
+
+
 def ballot_state(room: Room, event_state: EventState) -> BallotState:
-    """How far the ballot is. Either may be older than the other: the sale has begun when one of them says so.
+    """How far the ballot is.
 
     A pause keeps the ballot where it is, and closing answers those it had not reached that nothing is sold
     any more; both are `DECIDING` until all are answered.
     """
-    begun = room.lobby_ended_at is not None or event_state in (EventState.OPEN, EventState.PAUSED)
     if not room.terms.ballot:
         return BallotState.NONE
     if room.ballot_ended_at is not None:
         return BallotState.DONE
-    if begun:
+    if has_begun(room, event_state):
         return BallotState.DECIDING
     return BallotState.FILING if event_state is EventState.LOBBY else BallotState.NONE

@@ -210,6 +210,15 @@ class Owner:
     def append(self, entries: Sequence[bytes]) -> list[Arrival]:
         return [Arrival(i.decode()) for i in self.redis.eval(APPEND, 1, stream_key(self.slug), *entries)]
 
+    def lose_all_of_redis(self) -> None:
+        """What comes later has later arrivals, too: a stream made anew within its millisecond would give the
+        same ones again.
+        """
+        lost_at = _milliseconds(self.redis)
+        self.redis.flushdb()
+        while _milliseconds(self.redis) <= lost_at:
+            pass
+
     def poke(self) -> None:
         self.redis.xadd(stream_key(self.slug), {POKE: b"1"}, nomkstream=True)
 
@@ -389,6 +398,11 @@ class Owner:
         self.loop.close()
         self.truth.close()
         self.redis.close()
+
+
+def _milliseconds(redis: Any) -> int:
+    seconds, microseconds = redis.time()
+    return int(seconds) * 1000 + int(microseconds) // 1000
 
 
 @contextmanager

@@ -104,7 +104,7 @@ def test_the_cursor_stays_until_the_last_part_of_what_was_gathered_is_decided(ow
     monkeypatch.setattr(loops, "GATHER_SECONDS", 0.02)
     owner.loop._batch_size_max = 4
     lost = owner.append([entry(f"b{n}", "r1", best(1)) for n in range(10)])
-    owner.redis.flushdb()
+    owner.lose_all_of_redis()
     owner.loop.attend()
     again = owner.append([entry(f"b{n}", "r1", best(1), first_arrival=lost[n]) for n in range(10)])
     moved: list[str] = []

@@ -379,7 +379,7 @@ def test_a_conflict_decided_from_what_was_gathered_is_not_decided_again_by_the_n
     """It is many batches, the cursor moves with the last of them, and the heir may gather less."""
     monkeypatch.setattr(loops, "GATHER_SECONDS", 0.02)
     assert owner.outcomes(entry("ann", "r1", seats("A-1"))) == ["held"]
-    owner.redis.flushdb()
+    owner.lose_all_of_redis()
     owner.loop.attend()
     others = [entry(buyer, "r1", best(1)) for buyer in ("bob", "carl", "dan", "eve")]
     owner.append([*others[:3], entry("ann", "r1", seats("A-2")), others[3]])

@@ -31,7 +31,7 @@ def requests(owner: Owner) -> list[tuple[str, str, str]]:
 
 def test_a_lost_stream_is_made_anew_above_the_cursor(owner):
     owner.ask(entry("ann", "r1", seats("A-1")))
-    owner.redis.flushdb()
+    owner.lose_all_of_redis()
     owner.loop.attend()
     [arrival] = owner.append([entry("bob", "r1", seats("A-1"))])
     assert arrival_order(arrival) > arrival_order(owner.loop.cursor.arrival)
@@ -41,7 +41,7 @@ def test_a_lost_stream_is_made_anew_above_the_cursor(owner):
 
 def test_what_the_stream_lost_and_is_asked_again_goes_before_what_came_later(owner):
     [lost] = owner.append([entry("ann", "r1", seats("A-1"))])
-    owner.redis.flushdb()
+    owner.lose_all_of_redis()
     owner.loop.attend()
     owner.append([entry("new", "r1", seats("A-1"))])
     owner.append([entry("ann", "r1", seats("A-1"), first_arrival=lost)])
@@ -81,7 +81,7 @@ class LateAskers:
 def test_nothing_is_decided_before_gateways_could_be_told_that_the_stream_was_lost(owner, monkeypatch):
     """Who is not told asks again a second or two later, behind those who came after the loss."""
     [lost] = owner.append([entry("ann", "r1", seats("A-1"))])
-    owner.redis.flushdb()
+    owner.lose_all_of_redis()
     owner.loop.attend()
     owner.append([entry("new", "r1", seats("A-1"))])
 
@@ -100,7 +100,7 @@ def test_nothing_is_decided_before_gateways_could_be_told_that_the_stream_was_lo
 
 def test_who_asks_again_while_the_allocator_gathers_still_goes_first(owner, monkeypatch):
     [lost] = owner.append([entry("ann", "r1", seats("A-1"))])
-    owner.redis.flushdb()
+    owner.lose_all_of_redis()
     owner.loop.attend()
     owner.append([entry("new", "r1", seats("A-1"))])
     late = LateAskers(owner, [entry("ann", "r1", seats("A-1"), first_arrival=lost)])
@@ -117,7 +117,7 @@ def test_more_than_a_batch_that_was_lost_is_decided_in_its_order_before_anything
         monkeypatch.setattr(loops, "GATHER_SECONDS", 0.1)
         owner.loop._batch_size_max = 4
         lost = owner.append([entry(f"b{n}", "r1", best(1)) for n in range(10)])
-        owner.redis.flushdb()
+        owner.lose_all_of_redis()
         owner.loop.attend()
         owner.append([entry("new", "r1", best(1))])
         again = [entry(f"b{n}", "r1", best(1), first_arrival=lost[n]) for n in (7, 3, 9, 0, 5, 1, 8, 2, 6, 4)]
@@ -132,7 +132,7 @@ def test_what_was_decided_before_the_loss_is_answered_as_it_was(owner):
     asked = entry("ann", "r1", seats("A-1"))
     [answer] = owner.ask(asked)
     rows = owner.ledger()
-    owner.redis.flushdb()
+    owner.lose_all_of_redis()
     owner.loop.attend()
     assert owner.ask(entry("ann", "r1", seats("A-1"), first_arrival=rows[-1][2])) == [answer]
     assert owner.ledger() == rows

@@ -326,6 +326,19 @@ def test_a_wish_that_could_not_be_had_is_said_and_is_still_said_after_a_reload(
     expect(page.locator(".line-number")).to_contain_text("1,204")
 
 
+@pytest.mark.parametrize("room", [FakeRoom(ballot="filing")])
+def test_a_gateway_that_has_not_heard_that_the_sale_has_begun_ends_no_wait_for_the_answer(
+    page: Page, fake: FakeGateway, room: FakeRoom
+) -> None:
+    page.get_by_role("button", name="Join", exact=True).click()
+    page.get_by_role("button", name="File my wish").click()
+    expect(page.locator(".tries")).to_be_visible()
+    fake.state = "open"
+    fake.forced = {"type": "error", "code": "event_not_open", "message": "The sale has not begun."}
+    room.tell(phase="ballot", ballot="deciding")
+    expect(page.get_by_role("heading", name="Held for you")).to_be_visible()
+
+
 def test_every_screen_is_for_everybody(page: Page, room: FakeRoom) -> None:
     """No violation by axe-core in light and dark, and nothing cut off sideways, from a phone to a desk."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from gateway import events as event_runtime
 from gateway.room import places as places_module
 from store import events
 from store.room import ballot, joining
@@ -146,3 +147,17 @@ async def test_what_was_read_before_all_changed_is_read_again(
                 told = await ann.receive("place", but=NOT_PLACES)
                 if told["position"] and (what == "draw" or told["state"] == "admitted"):
                     break
+
+
+@scenario
+async def test_whom_the_room_told_that_the_sale_has_begun_is_not_told_otherwise(
+    engine_urls, database_url, conn, monkeypatch
+):
+    monkeypatch.setattr(event_runtime, "ROW_SECONDS", 3600.0)
+    event = make_room(database_url, ballot=True)
+    async with gateway(engine_urls) as served, served.socket() as ann:
+        open_and_draw(conn, event)
+        while (await ann.receive("room"))["ballot"] != "deciding":
+            pass
+        await ann.send({"type": "request", "id": "ballot", "seats": [SEATS[0]], "again": True})
+        assert (await ann.receive("error", but=MORE))["code"] == "ballot_running"

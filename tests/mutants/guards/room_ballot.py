@@ -147,8 +147,8 @@ MUTANTS: list[Mutant] = [
     In("store/room/words.py")(
         Kind.GATE,
         "a ballot is decided as soon as either the room or the event says that the sale has begun",
-        "begun = room.lobby_ended_at is not None or event_state in (EventState.OPEN, EventState.PAUSED)",
-        "begun = room.lobby_ended_at is not None",
+        "return room.lobby_ended_at is not None or event_state in (EventState.OPEN, EventState.PAUSED)",
+        "return room.lobby_ended_at is not None",
         OLDER,
     ),
     sweep(

@@ -69,4 +69,19 @@ MUTANTS: list[Mutant] = [
         "        if now < 0:\n",
         f"{INSIDE}::test_while_the_sale_is_paused_nobodys_time_inside_runs_out",
     ),
+    In("gateway/events.py")(
+        Kind.SNAPSHOT,
+        "requests are taken as soon as buyers are told that the sale has begun",
+        "        if self.room is not None and has_begun(",
+        "        if self.room is None and has_begun(",
+        f"{INSIDE}::test_whom_the_room_told_that_the_sale_has_begun_is_not_told_otherwise",
+    ),
+    In("gateway/pages/static/core/asking.js")(
+        Kind.SNAPSHOT,
+        "the ballot's answer is waited for where a gateway is late to hear that the sale has begun",
+        'id === BALLOT && code === "event_not_open" ? BEGUN_WITHIN_S : retry_after',
+        "retry_after",
+        "tests/browser/test_room_page.py::"
+        "test_a_gateway_that_has_not_heard_that_the_sale_has_begun_ends_no_wait_for_the_answer",
+    ),
 ]

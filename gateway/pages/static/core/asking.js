@@ -14,6 +14,7 @@ import * as words from "./words.js";
 
 const ASK_AGAIN_AFTER_MS = 6_000;
 const WATCH_EVERY_MS = 2_000;
+const BEGUN_WITHIN_S = 1;
 /** Who is in line hears of the seats meanwhile. After so long a silence the line is asked for. */
 const SILENCE_MS_MAX = 30_000;
 
@@ -180,13 +181,15 @@ export class Asking {
   }
 
   /** @returns {boolean} whether it was about a request */
-  failed({ id, message, retry_after }) {
+  failed({ id, code, message, retry_after }) {
     const request = this.#find(id);
     if (!request) return false;
-    if (retry_after) {
+    // the gateway that told of the draw knew that the sale has begun, and this one is about to hear of it
+    const after_s = id === BALLOT && code === "event_not_open" ? BEGUN_WITHIN_S : retry_after;
+    if (after_s) {
       // Whether it was queued is not known: the same key again settles it, whatever happened.
       this.stage(id, "busy");
-      setTimeout(() => this.#again(this.#find(id)), retry_after * 1000 * (1 + Math.random()));
+      setTimeout(() => this.#again(this.#find(id)), after_s * 1000 * (1 + Math.random()));
       return true;
     }
     this.#answered(id);
