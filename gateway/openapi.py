@@ -34,10 +34,10 @@ from gateway.waiters import WaitingList
 from store.audit import Audit
 from store.calling_off.state import CalledOff
 from store.chores.runs import ChoreRun
+from store.errors import FieldError
 from store.event_prices import EventPrices, ShownPrices
 from store.events import Event
 from store.figures.read import EventFigures, PublicFigures
-from store.launches.reading import FieldError
 from store.overview import Overview
 from store.payments.settlement import Settlement
 from store.payments.shown import ShownPayment
@@ -65,7 +65,7 @@ class Problem(Struct):
     code: str
     detail: str
     errors: list[FieldError] | UnsetType = UNSET
-    """Where several fields of a launch are wrong: each of them."""
+    """Of what cannot be understood: each field that is wrong, where that is known."""
 
 
 class PublicTour(Struct):

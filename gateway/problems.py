@@ -103,9 +103,9 @@ def problem_body(status: int, code: str, detail: str, **more: object) -> bytes:
 
 
 def body_of(error: OnsaleError) -> bytes:
-    """The problem; with `errors` where several fields are wrong."""
+    """The problem; with `errors` where it is known which fields are wrong."""
     errors: object = getattr(error, "errors", None)
-    more = {} if errors is None else {"errors": errors}
+    more = {"errors": errors} if errors else {}
     return problem_body(status_of(error), code_of(error), str(error), **more)
 
 

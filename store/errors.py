@@ -18,6 +18,17 @@ A docstring is its error's default message. What we did wrong ourselves is an as
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+
+class FieldError(Struct, frozen=True):
+    """A field by its path in the body, such as `event.limits.Gold`, and what is to be done about it."""
+
+    field: str
+    says: str
+
 
 class OnsaleError(Exception):
     """Something went wrong in onsale."""
@@ -36,6 +47,11 @@ class Refused(OnsaleError):
 
 class BadRequest(Refused):
     """The request cannot be understood."""
+
+    def __init__(self, code: str, message: str, errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(code, message)
+        self.errors = list(errors)
+        """Which fields are wrong, where that is known."""
 
 
 class NotFound(Refused):

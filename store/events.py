@@ -10,7 +10,7 @@ all writers: event row, cursor row, holds by id, seats.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -26,7 +26,17 @@ from store.errors import Conflicted, NotFound, Unavailable
 from store.lost_time import INSERT_FACT, LOCK_CURSOR, give_pause_back
 from store.plan import Plan
 from store.room.rooms import end_lobby
-from store.terms import DECIDED_BY, TERMS, Terms, check, check_limits, check_moment, check_terms, terms_in
+from store.terms import (
+    DECIDED_BY,
+    TERMS,
+    Terms,
+    changed_since,
+    check,
+    check_limits,
+    check_moment,
+    check_terms,
+    terms_in,
+)
 from store.venues.rows import load_plan
 from store.words import EventId, EventState, FactKind, Micros, Policy, TourLimit
 
@@ -256,17 +266,22 @@ def open_when_due(conn: Conn, event_id: int) -> int | None:
         return 0
 
 
-def set_policy(conn: Conn, slug: str, said: Said | None = None, **change: Any) -> Event:
+def set_policy(
+    conn: Conn, slug: str, said: Said | None = None, seen: Mapping[str, Any] | None = None, **change: Any
+) -> Event:
     """Change some of `store.terms.Terms`, for requests decided from now on; running holds keep their time.
 
     What is None stays. Which categories have a limit is settled when the sale begins: from then on how much
-    of each a buyer has is counted. Raises `NotFound`, `BadRequest` for a value out of bounds, `Conflicted`
-    (limits_fixed) for other categories, (payment_fixed) where holds would be bought another way by now.
+    of each a buyer has is counted. `seen` has terms as whoever changes some believes them to be. Raises
+    `NotFound`, `BadRequest` for a value out of bounds, `Conflicted` (event_changed) where somebody else was
+    quicker, (limits_fixed) for other categories, (payment_fixed) where holds would be bought another way.
     """
     change = {term: value for term, value in change.items() if value is not None}
     check_terms(change)
     with changing(conn):
         event = _locked(conn, slug)
+        if other := changed_since(seen or {}, event):
+            raise Conflicted("event_changed", _others_by_now(conn, event, other))
         _check_limits(conn, event, change)
         _check_payment(event, change)
         conn.execute(_SET_POLICY, dict.fromkeys(TERMS) | _as_columns(change) | {"event": event.id})
@@ -388,6 +403,15 @@ def _changed_meanwhile(conn: Conn, event: Event, seen: EventState) -> str:
     last = next((row for row in audit.read(conn, event.id, limit=10) if row.what["change"] == "state"), None)
     by = f" by {last.who}" if last is not None and last.what.get("to") == event.state else ""
     return f"{story}{by}. Look at it again, then decide."
+
+
+def _others_by_now(conn: Conn, event: Event, other: dict[str, Any]) -> str:
+    """Of whom it is told where one of the last rows set one of these."""
+    rows = (row for row in audit.read(conn, event.id, limit=10) if row.what["change"] == "policy")
+    last = next((row for row in rows if not other.keys().isdisjoint(row.what["terms"])), None)
+    by = f" by {last.who}" if last is not None else ""
+    said = ", ".join(f"{name} is {value}" for name, value in other.items())
+    return f"Event {event.slug!r} was changed meanwhile{by}: {said}. Look at it again, then decide."
 
 
 def _not_allowed(event: Event, to: EventState, leaving: tuple[EventState, ...] | None) -> str:

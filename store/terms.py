@@ -8,14 +8,14 @@ API and `Event` follow from these.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import fields
 
-from store.errors import BadRequest
+from store.errors import BadRequest, FieldError
 from store.words import Policy
 
 HOLD_TTL_SECONDS_MAX = 86_400
@@ -116,14 +116,28 @@ def check_limits(limits: Mapping[str, int], seats_per_buyer_max: int, categories
     for name, most in limits.items():
         there = ", ".join(repr(category) for category in categories)
         check(name in categories, "limits", f"of the plan's categories, which are {there}; not of {name!r}")
-        said = f"limits: that of {name!r}"
-        check(0 <= most <= SEATS_PER_BUYER_MAX, said, f"0 to {SEATS_PER_BUYER_MAX}")
-        check(most <= seats_per_buyer_max, said, f"at most seats_per_buyer_max, {seats_per_buyer_max}")
+        said, at = f"limits: that of {name!r}", f"limits.{name}"
+        check(0 <= most <= SEATS_PER_BUYER_MAX, said, f"0 to {SEATS_PER_BUYER_MAX}", at)
+        check(most <= seats_per_buyer_max, said, f"at most seats_per_buyer_max, {seats_per_buyer_max}", at)
     for_nobody = all(limits.get(category) == 0 for category in categories)
     check(not (limits and for_nobody), "limits", "above 0 for a category, or nobody can buy anything")
 
 
-def check(holds: bool, field: str, wanted: str) -> None:
-    """Raises `BadRequest` (invalid_event) unless it holds."""
+def check(holds: bool, field: str, wanted: str, at: str | None = None) -> None:
+    """Raises `BadRequest` (invalid_event) unless it holds; `at`: the field's path, where that is another."""
     if not holds:
-        raise BadRequest("invalid_event", f"{field} must be {wanted}.")
+        errors = [FieldError(at or field, f"must be {wanted}")]
+        raise BadRequest("invalid_event", f"{field} must be {wanted}.", errors)
+
+
+def changed_since(seen: Mapping[str, Any], now: Terms) -> dict[str, Any]:
+    """Of the terms as somebody saw them those that are others by now, as they are now. Pages are told times
+    in milliseconds that are cut off, so one that differs by less than two is the same."""
+    there = {name: getattr(now, name) for name in seen}
+    return {name: value for name, value in there.items() if not _is_same(seen[name], value)}
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if isinstance(one, datetime) and isinstance(other, datetime):
+        return abs(one - other) < timedelta(milliseconds=2)
+    return bool(one == other)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 import psycopg
 from fastapi import APIRouter, Depends, Request, Response
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gateway.operators.access import (
     OPERATOR,
@@ -61,9 +61,12 @@ class NewEvent(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 NewPolicy: Any = msgspec.defstruct(
     "NewPolicy",
-    [("who", Who, ""), ("why", MayWhy, "")],
+    [("seen", PolicyChange | UnsetType, UNSET), ("who", Who, ""), ("why", MayWhy, "")],
     bases=(PolicyChange,),
-    namespace={"__doc__": "Other terms, for what is decided from now on; what is left out stays."},
+    namespace={
+        "__doc__": "Other terms, for what is decided from now on; what is left out stays. `seen` has terms as"
+        " you know them: where somebody else changed one of them, nothing is done (409 `event_changed`)."
+    },
     module=__name__,
     frozen=True,
     kw_only=True,
@@ -155,8 +158,9 @@ async def set_policy(request: Request, event: str) -> Response:
     """Change how long holds and offers last, whether holds may be extended, seats a buyer, the fast gate."""
     wanted = await read_body(request, NewPolicy)
     said = said_by(request, wanted.who, wanted.why, "changed its terms")
-    change = terms_in(wanted)
-    changed = await in_database(request, lambda conn: events.set_policy(conn, event, said, **change))
+    seen = None if wanted.seen is UNSET else terms_in(wanted.seen)
+    work = partial(events.set_policy, slug=event, said=said, seen=seen, **terms_in(wanted))
+    changed = await in_database(request, work)
     await wake_allocator(request, event)
     return answer(changed)
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
-from store.errors import BadRequest
+from store.errors import BadRequest, FieldError
 from store.launches.words import Begin, NewCodes, NewEvent, NewPrices
 from store.room.look import Look
 from store.room.words import RoomTerms
@@ -40,21 +40,13 @@ PLAIN: Final[dict[str, Any]] = {
 }
 
 
-class FieldError(Struct, frozen=True):
-    """A field by its path in the body, such as `event.limits.Gold`, and what is to be done about it."""
-
-    field: str
-    says: str
-
-
 class NotLaunched(BadRequest):
     """The launch is not in order; nothing was made."""
 
     def __init__(self, errors: list[FieldError]) -> None:
         said = "; ".join(f"{one.field}: {one.says}" for one in errors[:SAID_MAX])
         more = f"; and {len(errors) - SAID_MAX} more" if len(errors) > SAID_MAX else ""
-        super().__init__("invalid_launch", f"Nothing was made. {said}{more}")
-        self.errors = errors
+        super().__init__("invalid_launch", f"Nothing was made. {said}{more}", errors)
 
 
 LAUNCH_BYTES_MAX: Final = 2 * PLAN_BYTES_MAX

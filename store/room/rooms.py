@@ -7,7 +7,7 @@ from typing import Any, Final
 import psycopg
 from psycopg.rows import tuple_row
 
-from store.errors import BadRequest, Conflicted, NotFound
+from store.errors import BadRequest, Conflicted, FieldError, NotFound
 from store.room.ballot import WAIT_FOR_WISHES
 from store.room.draw import make_seed
 from store.room.words import Admission, Proof, Room, RoomPolicy, RoomTerms
@@ -152,9 +152,11 @@ def check(terms: RoomTerms) -> None:
     for name, (least, most) in BOUNDS.items():
         value = getattr(terms, name)
         if value is not None and not least <= value <= most:
-            raise BadRequest("invalid_room", f"{name} must be {least} to {most}.")
+            says = f"must be {least} to {most}"
+            raise BadRequest("invalid_room", f"{name} {says}.", [FieldError(name, says)])
     if terms.ballot and terms.policy is not RoomPolicy.DRAW:
-        raise BadRequest("invalid_room", "A ballot is decided in the draw's order: its policy must be draw.")
+        story = "A ballot is decided in the draw's order: its policy must be draw."
+        raise BadRequest("invalid_room", story, [FieldError("ballot", "needs the policy draw")])
 
 
 def _columns(terms: RoomTerms) -> dict[str, Any]:

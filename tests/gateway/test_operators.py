@@ -154,6 +154,35 @@ def test_a_policy_changes_only_what_is_named(operator, gig):
     assert operator("PATCH", "/events/gig/policy", {}).json == changed.json
 
 
+def test_who_changes_a_policy_from_what_they_saw_is_told_what_it_is_now(operator, gig):
+    assert operator("PATCH", "/events/gig/policy", {"hold_ttl_seconds": 90, "who": "ann"}).status == 200
+    seen = {"hold_ttl_seconds": 480, "starts_at": None}
+    refused = operator("PATCH", "/events/gig/policy", {"fast_gate": False, "seen": seen})
+    assert (refused.status, refused.json["code"]) == (409, "event_changed")
+    assert "hold_ttl_seconds is 90" in refused.json["detail"]
+    changed = operator(
+        "PATCH", "/events/gig/policy", {"fast_gate": False, "seen": seen | {"hold_ttl_seconds": 90}}
+    )
+    assert changed.json["fast_gate"] is False
+    strange = operator("PATCH", "/events/gig/policy", {"seen": {"state": "open"}})
+    assert (strange.status, strange.json["code"]) == (400, "invalid_body")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"hold_ttl_seconds": 0}, "hold_ttl_seconds"),
+        ({"limits": {"None": 2}}, "limits"),
+        ({"limits": {"A": 20}}, "limits.A"),
+    ],
+)
+def test_a_term_that_cannot_be_is_named(operator, gig, change, field):
+    refused = operator("PATCH", "/events/gig/policy", change)
+    assert (refused.status, refused.json["code"]) == (400, "invalid_event")
+    assert [error["field"] for error in refused.json["errors"]] == [field]
+    assert all(error["says"].startswith("must be ") for error in refused.json["errors"])
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "code"),
     [

@@ -246,6 +246,13 @@ WHAT: list[Mutant] = [
         f"{AUDITED}::test_who_was_slower_is_told_what_it_is_now_and_by_whom",
     ),
     events(
+        Kind.CONDITION,
+        "terms are changed only where they are what was seen",
+        "changed_since(seen or {}, event)",
+        "changed_since({}, event)",
+        "tests/store/test_events.py::test_a_policy_is_changed_only_where_it_is_what_was_seen",
+    ),
+    events(
         Kind.CHECKER,
         "who opens, pauses and closes an event is in the audit",
         '            audit.write(conn, event.id, said, {"change": "state", "from": event.state, "to": to})\n',
