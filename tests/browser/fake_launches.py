@@ -7,6 +7,11 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
+from store.room.words import RoomTerms
+from store.terms import Terms
+
 Frame = dict[str, Any]
 LIVE = (
     *("arrived_per_second", "decided_per_second", "undecided", "latency_ms_p50", "latency_ms_p99"),
@@ -45,7 +50,10 @@ class Launch:
     facts: Frame
     room: bool = True
     edition: int = 4
-    gate: bool = True
+    policy: Frame = field(default_factory=lambda: msgspec.to_builtins(Terms()))
+    """Of `starts_at` milliseconds."""
+    terms: Frame = field(default_factory=lambda: msgspec.to_builtins(RoomTerms(shopping_max=2_000)))
+    """The room's, but for its pace."""
     late_ms: int = 0
     """So long before it is told it was read."""
     fleet: Frame = field(default_factory=lambda: {"mode": "auto", "workers": 2, "hot": False, "edition": 1})
@@ -86,8 +94,8 @@ class Launch:
             "at_ms": int(time.time() * 1000) - self.late_ms,
             "state": {"value": facts["state"], "can": self.can(), **state},
             "room": self._room() if self.room else None,
-            "gate": self.gate,
-            "policy": {"hold_ttl_seconds": 480, "seats_per_buyer_max": 8, "fast_gate": self.gate},
+            "gate": self.policy["fast_gate"],
+            "policy": self.policy,
             "fleet": self.fleet,
             "launch": {name: value for name, value in self.told().items() if name not in LIVE},
             "steps": [{"step": step, "count": count} for step, count in STEPS.items()],
@@ -98,12 +106,8 @@ class Launch:
 
     def _room(self) -> Frame:
         facts = self.facts
-        told = {name: facts[name] for name in ("admission", "pace", "message", "message_at", "slowed_by")}
-        terms = {
-            "policy": "draw", "ballot": False, "shopping_max": 2000, "begin_seconds": 180,
-            "shopping_seconds": 900, "more_begin_max": 3, "more_shopping_max": 3, "proof": "busy",
-            "proof_above_per_minute": 600, "drawn_at": None,
-        }  # fmt: skip
+        told = {name: facts[name] for name in ("admission", "message", "message_at", "slowed_by")}
+        terms = {**self.terms, "pace": facts["pace"], "drawn_at": None}
         can = _ADMITS.get(facts["admission"], [])
         return {"edition": self.edition, "version": 311, "can": can, **told, **terms}
 

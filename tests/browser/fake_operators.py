@@ -13,6 +13,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -202,11 +203,15 @@ class FakeOperators:
                 if body.get("edition", launch.edition) != launch.edition:
                     return problem(409, "room_changed", "Somebody changed the room since you looked.")
                 launch.edition += 1
-                launch.facts |= {name: body[name] for name in ("pace", "shopping_max") if name in body}
+                launch.facts |= {name: body[name] for name in ("pace",) if name in body}
+                launch.terms |= {name: body[name] for name in launch.terms if name in body}
                 if "text" in body:
                     launch.facts |= {"message": body["text"], "message_at": _now_ms()}
             case ["policy"]:
-                launch.gate = body.get("fast_gate", launch.gate)
+                seen = _as_told(body.get("seen", {}))
+                if any(value != launch.policy[name] for name, value in seen.items()):
+                    return problem(409, "event_changed", "Somebody changed it since you looked.")
+                launch.policy |= _as_told({name: body[name] for name in launch.policy if name in body})
             case ["fleet"]:
                 if body["edition"] != launch.fleet["edition"]:
                     return problem(409, "fleet_changed", "Somebody changed its workers since you looked.")
@@ -218,6 +223,12 @@ class FakeOperators:
         found = self.answers.get(f"POST {path}", {})
         found = found(body) if callable(found) and not isinstance(found, Response) else found
         return found if isinstance(found, Response) else told(found)
+
+
+def _as_told(terms: Frame) -> Frame:
+    """Times are sent as text, and told in milliseconds."""
+    times = {name: terms[name] for name in ("starts_at",) if terms.get(name) is not None}
+    return terms | {name: int(datetime.fromisoformat(at).timestamp() * 1000) for name, at in times.items()}
 
 
 def _now_ms() -> int:

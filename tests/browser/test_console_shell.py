@@ -40,7 +40,7 @@ TURNED_AWAY = """async (console) => {
   [window.WebSocket, window.setTimeout, Math.random] = [Socket, later, random];
   return [waits, asked, read, live.state.link];
 }"""
-REFUSED = re.compile("401|403|404|409|WebSocket connection")
+REFUSED = re.compile("400|401|403|404|409|WebSocket connection")
 """What a browser itself writes of an answer that is no 200."""
 
 

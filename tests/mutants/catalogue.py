@@ -24,6 +24,7 @@ from tests.mutants.guards import (
     console,
     console_beside,
     console_pages,
+    console_rules,
     erasure,
     figures_kept,
     figures_money,
@@ -166,6 +167,7 @@ def all_mutants() -> list[Mutant]:
         *room_simulated.MUTANTS,
         *console_beside.MUTANTS,
         *console_pages.MUTANTS,
+        *console_rules.MUTANTS,
     ]
 
 
