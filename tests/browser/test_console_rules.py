@@ -95,6 +95,7 @@ def test_only_what_was_changed_is_sent_once_it_was_asked_and_can_be_taken_back(
     toast = page.locator(".toast")
     expect(toast).to_contain_text("3 rules are changed.")
     expect(page.get_by_role("button", name="Nothing is changed")).to_have_count(2)
+    expect(page.get_by_role("heading", name="Rules", exact=True)).to_be_focused()
     expect(hold).to_have_value("1.5")
     toast.get_by_role("button", name="As it was before").click()
     expect(hold).to_have_value("8")
@@ -155,6 +156,7 @@ def test_who_was_slower_is_told_who_changed_what_and_may_do_theirs_all_the_same(
     expect(slower).to_contain_text("told all who wait: “Soon”")
     slower.get_by_role("button", name="Leave it as it is").click()
     expect(pace).to_have_value("")
+    expect(page.get_by_role("button", name="Save 1 change…")).to_be_focused()
     assert [body["edition"] for _, _, body in office.heard(4)[2:]] == [4, 6]
     forgive(consoles)
 

@@ -162,6 +162,13 @@ def test_what_cannot_be_is_a_problem_with_its_code(operator, room, method, path,
     assert refused.headers["content-type"] == PROBLEM_TYPE
 
 
+def test_a_term_that_cannot_be_is_named(operator, room):
+    for change, field in (({"pace": 0}, "pace"), ({"policy": "fifo", "ballot": True}, "ballot")):
+        refused = operator("PATCH", ROOM, SAID | change)
+        assert (refused.status, refused.json["code"]) == (400, "invalid_room")
+        assert [error["field"] for error in refused.json["errors"]] == [field]
+
+
 def test_what_buyers_joined_for_stays(operator, room):
     operator("POST", f"/events/{EVENT}/lobby")
     refused = operator("PATCH", ROOM, SAID | {"policy": "fifo"})

@@ -15,7 +15,7 @@ export function besideOf(title, { event, state, opens_at, tour, room }) {
     case "Times and pages":
       return [["The sale opens", "By itself at its time; with or without one, by hand on the launch's page.", opens({ state, opens_at })]];
     case "Who is first in line":
-      return [["Presale codes", html`Who has one stands in a line of its own, in front: <a href=${`${below}/codes`}>make and withdraw them</a>.`, ""],
+      return [["Presale codes", html`Who has one stands in a line of its own: <a href=${`${below}/codes`}>make and withdraw them</a>.`, ""],
         ...(room.policy === "draw" ? [["The draw", html`Its seed was settled when the room was made; <a href=${`/e/${encodeURIComponent(event)}/draw`}>anybody can check it</a>.`, ""]] : [])];
     case "Keeping programs out":
       return [["Human check", html`Of all events: <code>ONSALE_HUMAN_CHECK_URL</code> at the gateways.`, ""],

@@ -3,6 +3,7 @@
 import { Component, createRef, html } from "../../html.js";
 import { counted } from "../../core/money.js";
 import { Check, Choice, Line } from "../create/fields.js";
+import { keptFocus } from "../focus.js";
 import { besideOf } from "./beside.js";
 import { groupsOf, valueOf } from "./terms.js";
 import { inItsUnits, KINDS, saidOf, wantedOf } from "./written.js";
@@ -32,7 +33,10 @@ export class RulesForm extends Component {
     return { filled: { ...filled, [rule.name]: value }, errors: limits && rule.category === undefined ? { ...others, limits } : others, story: "" };
   });
 
-  #forget = () => this.setState({ filled: {}, errors: {}, story: "" });
+  /** The button that did it is off then. */
+  #forget(giveBack = keptFocus()) {
+    this.setState({ filled: {}, errors: {}, story: "" }, giveBack);
+  }
 
   #wrong(errors) {
     const count = Object.keys(errors).length;
@@ -45,9 +49,11 @@ export class RulesForm extends Component {
     const { changes, wrong } = this.#changes();
     if (Object.keys(wrong).length) return this.#wrong(wrong);
     if (!changes.length || this.props.busy) return;
+    const giveBack = keptFocus();
     const { done, errors } = await this.props.saving.save(changes, this.props.now);
     if (errors) this.#wrong(Object.fromEntries(Object.entries(errors).map(([name, says]) => [name, inItsUnits(changes.find(({ rule }) => rule.name === name)?.rule, says)])));
-    else if (done) this.#forget();
+    else if (done) this.#forget(giveBack);
+    else giveBack();
   };
 
   render({ kind, now, may, busy }, { story }) {
@@ -60,7 +66,7 @@ export class RulesForm extends Component {
       ${some && html`<div class=${`rules-save ${filled ? "look-save" : ""}`}>
         ${story && html`<p class="create-problem" role="alert">${story}</p>`}
         <p class="card-end"><button class="button main" disabled=${busy || !filled}>${busy ? "Sending…" : filled ? `Save ${counted(filled, "change")}…` : "Nothing is changed"}</button>
-        ${filled > 0 && html`<button type="button" class="button quiet" disabled=${busy} onClick=${this.#forget}>As it is now</button>`}</p></div>`}
+        ${filled > 0 && html`<button type="button" class="button quiet" disabled=${busy} onClick=${() => this.#forget()}>As it is now</button>`}</p></div>`}
     </form>`;
   }
 
