@@ -54,6 +54,10 @@ TransfersOption = Annotated[
 StartsAtOption = Annotated[
     str | None, typer.Option(help="When it takes place, such as 2030-05-01T20:00+02:00; buyers read it.")
 ]
+LimitOption = Annotated[
+    list[str] | None,
+    typer.Option("--limit", help="Most of a category one buyer may have, such as Gold=4; 0: none."),
+]
 FiguresOption = Annotated[
     bool | None, typer.Option("--figures/--no-figures", help="Its page says how much is sold.")
 ]
@@ -95,10 +99,7 @@ def create(
     ] = None,
     extensions: Annotated[int, typer.Option(help="How often a buyer may extend a hold, 0 to 20.")] = 1,
     extension_seconds: Annotated[int, typer.Option(help="By how much, each time.")] = 120,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option("--limit", help="Most of a category one buyer may have, such as Gold=4; 0: none."),
-    ] = None,
+    limit: LimitOption = None,
     offer_ttl_seconds: Annotated[
         int, typer.Option(help="How long what is offered to who waits is kept for them.")
     ] = 600,
@@ -234,6 +235,8 @@ def set_policy(
     seats_per_buyer: Annotated[
         int | None, typer.Option(help="Most seats and places one buyer may have.")
     ] = None,
+    limit: LimitOption = None,
+    no_limits: Annotated[bool, typer.Option("--no-limits", help="Categories have no limits.")] = False,
     gate: Annotated[Gate | None, typer.Option(help="Refuse at once what is known to be gone.")] = None,
     extensions: Annotated[
         int | None, typer.Option(help="How often a buyer may extend a hold, 0 to 20.")
@@ -255,14 +258,18 @@ def set_policy(
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change the terms of a sale, for what is decided from now on; what is left out stays."""
+    """Change the terms of a sale, for what is decided from now on; what is left out stays. Limits are told
+    anew, all of them; which categories have one is settled when the sale begins."""
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
+        if limit and no_limits:
+            raise BadRequest("invalid_event", "Say either --limit or --no-limits.")
         event = events.set_policy(
             conn,
             slug,
             seats.said_here(who, why, "changed its terms"),
             hold_ttl_seconds=hold_ttl_seconds,
             seats_per_buyer_max=seats_per_buyer,
+            limits=_limits(limit or []) if limit or no_limits else None,
             fast_gate=None if gate is None else gate is Gate.on,
             extensions_max=extensions,
             extension_seconds=extension_seconds,

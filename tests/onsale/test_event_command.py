@@ -58,6 +58,15 @@ def test_every_option_reaches_the_event(event):
     assert (made["fast_gate"], made["name"], made["opens_at"]) == (False, "gig", "2030-05-01T08:00:00Z")
 
 
+def test_limits_are_set_told_all_and_taken_away(event):
+    told(event, "create", "gig", "--venue", "arena", "--limit", "A=2")
+    assert told(event, "set", "gig", "--limit", "A=3", "--limit", "B=0")["limits"] == {"A": 3, "B": 0}
+    assert told(event, "set", "gig", "--seats-per-buyer", "6")["limits"] == {"A": 3, "B": 0}
+    code, _, said = event("set", "gig", "--limit", "A=3", "--no-limits")
+    assert (code, "either --limit or --no-limits" in said) == (1, True)
+    assert told(event, "set", "gig", "--no-limits")["limits"] == {}
+
+
 def test_how_holds_are_bought_is_said_and_settled_when_the_sale_begins(event):
     made = told(event, "create", "gig", "--venue", "arena")
     assert (made["payment"], made["late_payment"]) == ("none", "refund")
