@@ -124,14 +124,16 @@ def test_who_was_slower_is_told_who_changed_what_and_may_do_theirs_all_the_same(
 ) -> None:
     page = come(consoles, RULES, width=360)
     hold, pace = page.get_by_label("Seats are held for"), page.get_by_label("Pace")
-    hold.fill("6")
-    demo.policy |= {"hold_ttl_seconds": 300}
     rows = [
         fake_office.row(92, {"change": "message", "text": "Soon"}),
         fake_office.row(91, {"change": "policy", "terms": {"hold_ttl_seconds": 300}}),
     ]
     office.answers["events/demo/audit"] = {"audit": rows}
+    asked = page.get_by_role("dialog", name=re.compile("^Change 1 "))
+    hold.fill("6")
     save(page, 1)
+    expect(asked).to_contain_text("8 min →becomes 6 min")
+    demo.policy |= {"hold_ttl_seconds": 300}
     page.keyboard.press("Enter")
     slower = page.get_by_role("dialog", name="Somebody was quicker")
     expect(slower).to_contain_text(re.compile("otto changed it .*: set time of a hold to 300 s"))
@@ -144,14 +146,16 @@ def test_who_was_slower_is_told_who_changed_what_and_may_do_theirs_all_the_same(
     assert sent == [(360, 480), (360, 300)]
     expect(page.get_by_role("button", name="Nothing is changed")).to_have_count(2)
     pace.fill("700")
+    save(page, 1)
+    expect(asked).to_be_visible()
     demo.facts["pace"] = 700
     demo.edition += 2
-    save(page, 1)
     page.keyboard.press("Enter")
     expect(page.locator(".toast").last).to_contain_text("It is as you want it, so nothing more was done.")
     pace.fill("")
-    demo.edition += 1
     save(page, 1)
+    expect(asked).to_be_visible()
+    demo.edition += 1
     page.keyboard.press("Enter")
     expect(slower).to_contain_text("told all who wait: “Soon”")
     slower.get_by_role("button", name="Leave it as it is").click()
