@@ -267,7 +267,12 @@ def open_when_due(conn: Conn, event_id: int) -> int | None:
 
 
 def set_policy(
-    conn: Conn, slug: str, said: Said | None = None, seen: Mapping[str, Any] | None = None, **change: Any
+    conn: Conn,
+    slug: str,
+    said: Said | None = None,
+    *,
+    seen: Mapping[str, Any] | None = None,
+    **change: Any,
 ) -> Event:
     """Change some of `store.terms.Terms`, for requests decided from now on; running holds keep their time.
 

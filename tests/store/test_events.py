@@ -268,12 +268,14 @@ def test_a_policy_is_changed_only_where_it_is_what_was_seen(conn, event):
     events.set_policy(conn, "gig", anna, limits={"A": 2}, starts_at=datetime(2031, 5, 1, tzinfo=UTC))
     moment = datetime(2031, 5, 1, 0, 0, 0, 900, tzinfo=UTC)
     seen = {"hold_ttl_seconds": 480, "limits": {"A": 2}, "starts_at": moment}
-    assert events.set_policy(conn, "gig", bob, seen, hold_ttl_seconds=300).hold_ttl_seconds == 300
+    assert events.set_policy(conn, "gig", bob, seen=seen, hold_ttl_seconds=300).hold_ttl_seconds == 300
     facts(conn)
     others: list[dict[str, object]] = [{"hold_ttl_seconds": 480}, {"limits": {}}, {"starts_at": None}]
     for other in others:
         with pytest.raises(Conflicted, match=f"meanwhile by .*{next(iter(other))} is") as refused:
-            events.set_policy(conn, "gig", bob, seen | {"hold_ttl_seconds": 300} | other, fast_gate=False)
+            events.set_policy(
+                conn, "gig", bob, seen=seen | {"hold_ttl_seconds": 300} | other, fast_gate=False
+            )
         assert refused.value.code == "event_changed"
         assert ("by bob" in str(refused.value)) == ("hold_ttl_seconds" in other)
     assert events.get_event(conn, "gig").fast_gate is True
