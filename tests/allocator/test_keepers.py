@@ -208,7 +208,10 @@ def test_a_keeper_told_to_stop_ends_in_the_middle_of_a_statement_and_has_changed
     with connect(line.url, "holds the room") as other, other.transaction():
         other.execute("SELECT 1 FROM room WHERE event_id = %s FOR UPDATE", (line.event,))
         keeper.start()
-        waits = "SELECT FROM pg_stat_activity WHERE application_name = %s AND wait_event_type = 'Lock'"
+        waits = (
+            "SELECT FROM pg_stat_activity"
+            " WHERE application_name = %s AND wait_event_type = 'Lock' AND datname = current_database()"
+        )
         for _ in range(WAIT_SECONDS_MAX * 20):
             if line.conn.execute(waits, (f"onsale keeper {line.slug}",)).fetchone() is not None:
                 break

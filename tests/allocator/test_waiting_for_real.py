@@ -36,7 +36,7 @@ from tests.allocator.house import (
 )
 from tests.allocator.test_contradictions import before_it_is_written
 from tests.allocator.test_lock_order import locking
-from tests.allocator.waiting import held_up, is_free
+from tests.allocator.waiting import WAITING, held_up, is_free
 
 
 @pytest.fixture
@@ -181,8 +181,7 @@ def test_a_leave_waits_for_the_batch_that_makes_the_offer(owner, monkeypatch):
     def leave_meanwhile(truth: PostgresTruth) -> None:
         leaving.start()
         with psycopg.connect(owner.database_url, autocommit=True) as watcher:
-            blocked = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            while watcher.execute(blocked).fetchone() == (0,):
+            while watcher.execute(WAITING).fetchone() == (0,):
                 pass
         monkeypatch.setattr(PostgresTruth, "commit", commit)
         commit(truth)

@@ -246,7 +246,10 @@ def test_both_sides_are_asked_and_judged_over_both_ways(running, name, transport
 def test_a_sale_that_is_over_keeps_no_connection_of_an_allocator(running):
     """Dozens of sales follow each other in one run, and Postgres has a bounded number of connections."""
     measure(running, "onsale", "ws", SMALL, 1)
-    kept = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'onsale allocator stampede%'"
+    kept = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE application_name LIKE 'onsale allocator stampede%' AND datname = current_database()"
+    )
     with psycopg.connect(running.target.database_url, autocommit=True) as connection:
         give_up_at = time.monotonic() + 30
         while connection.execute(kept).fetchone() != (0,):

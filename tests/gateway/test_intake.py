@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -76,12 +77,14 @@ class Told:
     def __init__(self, *, prompt=False):
         self.prompt = prompt
         self.heard = []
+        self.accepted_one = asyncio.Event()
 
     def decided(self, frame):
         self.heard.append(("decided", frame))
 
     def accepted(self, request_id, arrival):
         self.heard.append(("accepted", request_id, arrival))
+        self.accepted_one.set()
 
     def delayed(self, request_id):
         self.heard.append(("delayed", request_id))
@@ -130,13 +133,21 @@ async def test_what_comes_while_an_append_is_under_way_goes_in_the_next():
 
 @scenario
 async def test_who_comes_first_goes_at_once_and_who_comes_soon_after_shares_the_next(monkeypatch):
-    monkeypatch.setattr(intake_module, "GROUP_SECONDS_MIN", 0.3)
+    over = asyncio.Event()
+
+    async def rest(seconds):
+        if seconds > 0:
+            await over.wait()
+
+    monkeypatch.setattr(intake_module, "GROUP_SECONDS_MIN", 3_600.0)
+    monkeypatch.setattr(intake_module, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": rest}))
     async with Running() as (intake, stream):
         for request_id in ("r0", "r1", "r2"):
             submit(intake, request_id)
             for _ in range(5):  # turns of the loop, in which an append would be over
                 await asyncio.sleep(0)
             assert stream.calls == [1]
+        over.set()
         await until(lambda: intake.appended == 3)
         assert stream.calls == [1, 2]
 
@@ -146,7 +157,7 @@ async def test_accepted_waits_a_tick_and_is_left_out_when_the_decision_is_there(
     async with Running() as (intake, _):
         slow, quick, post = submit(intake, "r0"), submit(intake, "r1"), Told(prompt=True)
         submit(intake, "r2", told=post)
-        await until(lambda: intake.appended == 3)
+        await post.accepted_one.wait()
         assert post.heard == [("accepted", "r2", "100-3")]
         intake.deliver([("ann", "r1", b"decision")])
         await until(lambda: slow.heard)

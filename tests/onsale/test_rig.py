@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import psycopg
@@ -108,6 +111,25 @@ def test_files_that_take_long_come_first_and_are_there():
     items = [SimpleNamespace(path=order.HERE / name, place=place) for place, name in enumerate(files)]
     assert [item.place for item in order.long_first(items)] == [3, 1, 4, 0, 2]
     assert [name for name in order.LONG if not (order.HERE / name).exists()] == []
+
+
+def test_no_test_looks_at_sessions_and_locks_of_other_workers_databases():
+    """Those wait for locks, too, and are counted; and some tests end the sessions that they find."""
+    on_own_engines = order.HERE / "faults"
+    files = [path for path in order.HERE.rglob("*.py") if on_own_engines not in path.parents]
+    texts = [
+        str(node.value) for path in files for node in constants(path) if SESSIONS.search(str(node.value))
+    ]
+    assert len(texts) > 10
+    assert [text for text in texts if not OF_ONE_DATABASE.search(text)] == []
+
+
+SESSIONS = re.compile(r"\b(FROM|JOIN) pg_(stat_activity|locks)\b")
+OF_ONE_DATABASE = re.compile(r"current_database\(\)|datname = %s|\bpid = |pg_blocking_pids")
+
+
+def constants(path: Path) -> list[ast.Constant]:
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
 
 
 def test_no_test_empties_the_redis_databases_of_other_workers():

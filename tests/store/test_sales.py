@@ -13,7 +13,7 @@ from store.errors import BadRequest, Conflicted, NotFound, Unavailable
 from store.events import get_event
 from store.invariant import mismatches, read_capacity
 from store.words import OPERATORS_HOLDS, Blocks, HoldKind, HoldState
-from tests.allocator.waiting import held_up, is_free
+from tests.allocator.waiting import WAITING, held_up, is_free
 from tests.store.test_blocks import (
     FLOOR,
     GUID,
@@ -166,8 +166,7 @@ def test_two_operators_at_once_sell_once(conn, event, database_url):
         other.execute("SELECT 1 FROM event FOR UPDATE")
         for seller in sellers:
             seller.start()
-        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-        while conn.execute(waiting).fetchone()[0] < 4:
+        while conn.execute(WAITING).fetchone()[0] < 4:
             assert all(seller.is_alive() for seller in sellers)
     for seller in sellers:
         seller.join(timeout=30)

@@ -12,6 +12,7 @@ from store import events, waiting
 from store.errors import Conflicted, NotFound
 from store.venues.rows import save_venue
 from store.words import EventState, HoldState
+from tests.allocator.waiting import WAITING
 from tests.gateway.rig import until
 from tests.store.test_holds import GIVE_HOLD, PLAN, change, url_of
 
@@ -155,7 +156,7 @@ def test_an_offer_of_the_same_moment_goes_first(conn, event, database_url):
         ):
             await allocator.execute("UPDATE waiting SET state = 'offered', hold_id = 7")
             leaving = asyncio.create_task(waiting.leave(own, event, "ann", "r1"))
-            await until(lambda: conn.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone())
+            await until(lambda: conn.execute(WAITING).fetchone() != (0,))
             await allocator.commit()
             with pytest.raises(Conflicted, match="hold 7"):
                 await leaving

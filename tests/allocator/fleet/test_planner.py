@@ -213,6 +213,7 @@ def test_a_planner_that_is_killed_in_the_middle_changed_nothing(conn, planner, d
     conn.execute(
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
         " WHERE application_name = 'onsale fleet planner' AND xact_start IS NOT NULL"
+        " AND datname = current_database()"
     )
     assert Assign in kinds(planner.turn())
 
@@ -222,7 +223,7 @@ def test_without_postgres_it_says_so_and_goes_on_later(conn, planner, database_u
     assert planner.turn() == []
     conn.execute(
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-        " WHERE application_name = 'onsale fleet planner'"
+        " WHERE application_name = 'onsale fleet planner' AND datname = current_database()"
     )
     with pytest.raises(Unavailable):
         planner.turn()

@@ -18,6 +18,8 @@ from store.words import EventState
 from tests.gateway.rig import EVENT, gateway, make_event, scenario, token, until
 from tests.gateway.room.lobby import ROOM, asked, go_to, join, make_room, places_of, room_at
 
+WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+
 
 @pytest.fixture
 def event(database_url):
@@ -146,8 +148,7 @@ async def test_nobody_is_answered_before_it_is_committed(engine_urls, event, con
         with psycopg.connect(engine_urls.database_url) as other:
             other.execute("SELECT 1 FROM room FOR NO KEY UPDATE")
             await ann.send({"type": "join"})
-            waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            await until(lambda: conn.execute(waits).fetchone() == (1,))
+            await until(lambda: len(conn.execute(WAITING).fetchall()) == 1)
             await ann.nothing_for(0.05)
             other.rollback()
         await ann.receive("place", but=("room",))
@@ -206,11 +207,10 @@ async def test_a_backend_that_is_ended_costs_nobody_the_place(engine_urls, event
         with psycopg.connect(engine_urls.database_url) as other:
             other.execute("SELECT 1 FROM room FOR NO KEY UPDATE")
             await ann.send({"type": "join"})
-            waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            await until(lambda: conn.execute(waiting).fetchall())
-            ((pid,),) = conn.execute(waiting).fetchall()
+            await until(lambda: conn.execute(WAITING).fetchall())
+            ((pid,),) = conn.execute(WAITING).fetchall()
             conn.execute("SELECT pg_terminate_backend(%s)", (pid,))
-            await until(lambda: (pid,) not in conn.execute(waiting).fetchall())
+            await until(lambda: (pid,) not in conn.execute(WAITING).fetchall())
             other.rollback()
         await ann.receive("place", but=("room",))
         assert len(places_of(conn, event)) == 1

@@ -12,6 +12,7 @@ from store.payments import late
 from store.payments.records import Change, Known
 from store.payments.states import PaymentState
 from store.words import EventState
+from tests.allocator.waiting import WAITING
 from tests.gateway.rig import until
 from tests.store.payments.paying import begun, money_is_answered_for, notice, read, run, told
 from tests.store.payments.test_settle import event  # noqa: F401
@@ -120,8 +121,7 @@ def test_what_the_last_batch_decides_as_the_event_closes_counts(conn, event, pay
     async def meet():
         async with await psycopg.AsyncConnection.connect(url_of(conn), autocommit=True) as own:
             resolving = asyncio.create_task(late.resolve(own, payment.id))
-            waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-            await until(lambda: conn.execute(waits).fetchone() != (0,) or resolving.done())
+            await until(lambda: conn.execute(WAITING).fetchone() != (0,) or resolving.done())
             conn.execute("COMMIT")
             return await resolving
 

@@ -14,6 +14,7 @@ from store.outbox import Told
 from store.subscribers import edit, show
 from store.venues.make import make
 from store.venues.rows import save_venue
+from tests.allocator.waiting import WAITING
 
 SAID = audit.said("Olga", "they asked for it")
 URL = "https://example.org/hook"
@@ -88,8 +89,7 @@ def test_there_are_only_so_many_also_when_two_are_added_at_once(conn, database_u
             edit.add(first, URL, SAID)
             adding = threading.Thread(target=add)
             adding.start()
-            waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'subscriber'::regclass"
-            while conn.execute(waiting).fetchone() == (0,):
+            while conn.execute(WAITING).fetchone() == (0,):
                 assert adding.is_alive()
         adding.join()
     assert refused == ["too_many_subscribers"]
