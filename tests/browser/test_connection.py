@@ -75,7 +75,8 @@ def test_a_request_nobody_answers_is_asked_again(tabs: Tabs, fake: FakeGateway, 
     choose(page, 0)
     page.locator(".choosing .button.main").click()
     expect(page.get_by_role("heading", name="Asking for your seats")).to_be_visible()
-    fake.answering = True
+    fake.hear("request")
+    fake.on_loop(lambda: setattr(fake, "answering", True))
     page.clock.fast_forward(9_000)
     expect(page.get_by_role("heading", name="Held for you")).to_be_visible()
     assert fake.asked("request")[-1]["again"] is True
@@ -173,6 +174,31 @@ def test_waits_between_attempts_grow_have_a_bound_and_jitter(still: Page) -> Non
     assert longest[0] == 400
     assert longest[-1] == 15_000
     assert set(shortest) == {0}, "full jitter: a crowd does not come back in one moment"
+
+
+GOODBYE = """async (static) => {
+  const { Link } = await import(`${static}/core/link.js`);
+  const Socket = WebSocket, said = [];
+  let socket = null;
+  window.WebSocket = class {
+    static OPEN = 1; readyState = 1;
+    constructor() { socket = this; } close() {} send(text) { said.push(JSON.parse(text).type); }
+  };
+  const link = new Link({ hello: () => ({}), frame() {}, change() {}, pause_ms: () => 0 });
+  link.open();
+  socket.onmessage({ data: '{"type": "welcome"}' });
+  const went = [link.send({ type: "before" })];
+  socket.readyState = 2; // its end is on the way
+  went.push(link.send({ type: "after" }));
+  link.stop();
+  window.WebSocket = Socket;
+  return [went, said];
+}"""
+
+
+def test_what_is_said_when_the_other_end_has_said_goodbye_went_nowhere(still: Page) -> None:
+    went, said = still.evaluate(GOODBYE, STATIC)
+    assert (went, said) == ([True, False], ["before"])
 
 
 def test_a_connection_nobody_answers_on_is_given_up(tabs: Tabs, fake: FakeGateway, choose: Choose) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -205,6 +206,30 @@ def test_whoever_was_called_and_was_away_comes_back(page: Page, room: FakeRoom) 
     page.get_by_role("button", name="Come back to my place").click()
     expect(page.get_by_role("heading", name="You are in line")).to_be_visible()
     expect(page.locator(".line-number")).to_contain_text("1,204")
+
+
+def test_an_answer_that_news_have_overtaken_takes_nothing_back(page: Page, room: FakeRoom) -> None:
+    in_line(page, room)
+    room.admit()
+    expect(page.get_by_role("heading", name="It is your turn")).to_be_visible()
+    late: list[Callable[[], None]] = []
+
+    def keep(route: Route) -> None:
+        body = route.fetch().text()
+        late.append(lambda: route.fulfill(body=body, content_type="application/json"))
+
+    page.route("**/room/place", keep)
+    with page.expect_request("**/room/place"):
+        room.change_places(begin_by=room.now())  # over, as it seems: the page asks
+    while not late:
+        page.evaluate("() => 0")  # lets what the browser told be heard
+    room.change_places(state="expired")
+    missed = page.get_by_role("heading", name="You were called, and were not here")
+    expect(missed).to_be_visible()
+    with page.expect_response("**/room/place"):
+        late[0]()
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    expect(missed).to_be_visible()
 
 
 @pytest.mark.parametrize("room", [FakeRoom(server_ahead_seconds=86_400)])

@@ -301,6 +301,25 @@ def test_an_answer_from_before_what_was_done_is_not_believed(
     expect(page.get_by_role("heading", name="Choose your seats")).to_be_visible()
 
 
+def test_an_answer_that_news_have_overtaken_takes_nothing_back(blocked: Blocked, room: FakeRoom) -> None:
+    """The stream tells of the place before the join is answered, and of the draw, too."""
+    page, calls = blocked("events")
+    late: list[Callable[[], None]] = []
+
+    def keep(route: Route) -> None:
+        body = route.fetch().text()
+        late.append(lambda: route.fulfill(body=body, content_type="application/json"))
+
+    page.route("**/room/join", keep)
+    in_line(page, room)
+    (answer,) = late
+    with page.expect_response("**/room/place"):
+        answer()
+    page.evaluate(_LATER)
+    expect(page.locator(".line-number")).to_contain_text("1,204")
+    assert calls["POST /room/join"] == 1
+
+
 def test_who_chooses_sees_what_others_take_and_a_pause(
     blocked: Blocked, fake: FakeGateway, room: FakeRoom, choose: Callable[[Page, int], None]
 ) -> None:

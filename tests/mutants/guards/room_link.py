@@ -67,9 +67,31 @@ MUTANTS: list[Mutant] = [
     detour(
         Kind.BOUND,
         "who asks for news asks for the place only where there is some",
-        "if (room.status === 200 || !this.place) {",
-        "if (true) {",
+        "if (room.status === 200 || !this.place) await",
+        "await",
         f"{WAYS}::test_who_asks_is_answered_with_what_is_new_and_nothing_else",
+    ),
+    detour(
+        Kind.CONDITION,
+        "an answer that news have overtaken does not take them back",
+        'told?.type === "place" && overtaken',
+        "false",
+        f"{WAYS}::test_an_answer_that_news_have_overtaken_takes_nothing_back",
+    ),
+    In("gateway/pages/static/core/room.js")(
+        Kind.CONDITION,
+        "a place that was asked for before news of it came does not take them back",
+        "place !== undefined && tellings === this.tellings",
+        "place !== undefined",
+        "tests/browser/test_room_page.py::test_an_answer_that_news_have_overtaken_takes_nothing_back",
+    ),
+    In("gateway/pages/static/core/link.js")(
+        Kind.CONDITION,
+        "what is said on a socket that is ending did not go out",
+        "!this.live || this.socket.readyState !== WebSocket.OPEN",
+        "!this.live",
+        "tests/browser/test_connection.py::"
+        "test_what_is_said_when_the_other_end_has_said_goodbye_went_nowhere",
     ),
     detour(
         Kind.TOKEN,

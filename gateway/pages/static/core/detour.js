@@ -43,7 +43,9 @@ export class Detour {
   /** @returns {Promise<boolean>} whether HTTP answers; if so, it was greeted and goes on until it is closed */
   open() {
     this.run = new AbortController();
-    Object.assign(this, { choice: STREAM, status: null, place: null, acts: 0, missed: 0 });
+    Object.assign(this, { choice: STREAM, status: null, place: null, missed: 0 });
+    /** Calls and news in their order here: an answer to what was asked before news came may be older than they are. */
+    Object.assign(this, { moment: 0, placed: 0 });
     this.said = this.on.hello();
     return this.#greet(this.run);
   }
@@ -100,9 +102,10 @@ export class Detour {
     for (let attempt = 0; await this.#rest(backoff(attempt), run); attempt += 1) if (await this.#greet(run)) return;
   }
 
-  #hear(frame) {
+  /** @param {any} frame @param {number} [moment] when it was asked for, if it was */
+  #hear(frame, moment = this.#next()) {
     this.heard_ms = Date.now();
-    if (frame.type === "place") this.place = frame;
+    if (frame.type === "place") Object.assign(this, { place: frame, placed: moment });
     if (frame.type === "room") {
       this.status = frame;
       if (frame.state !== this.event.state) this.#readEvent(this.run);
@@ -133,21 +136,27 @@ export class Detour {
 
   /** One look at the room, and where that is another at the place. @returns {Promise<number>} milliseconds until the next */
   async #look(run) {
-    const { acts } = this;
+    const asked = this.#next();
     const room = await this.#ask({ method: "GET", path: "/room", headers: this.etag ? { "If-None-Match": this.etag } : {} }, run);
     if (!room) return AGAIN_MS;
     if (room.status === 200) {
       this.etag = room.etag;
       this.#hear({ ...room.body, type: "room" });
     }
-    if (room.status === 200 || !this.place) {
-      const place = await this.#ask({ method: "GET", path: "/room/place" }, run);
-      const older = acts !== this.acts || this.under_way.size > 0; // than what was answered meanwhile
-      if (place?.status === 401) this.#refuse(TOKEN_REFUSED);
-      if (place?.status === 200 && !older) this.#hear({ ...place.body, type: "place" });
-    }
+    if (room.status === 200 || !this.place) await this.#readPlace(run, asked);
     if (room.retry_seconds) return room.retry_seconds * 1000 * (1 + Math.random());
     return jittered(1000 * Math.max(room.max_age_seconds, lookAfterSeconds(this.status, this.place)));
+  }
+
+  async #readPlace(run, asked = this.#next()) {
+    const place = await this.#ask({ method: "GET", path: "/room/place" }, run);
+    const older = asked < this.placed || this.under_way.size > 0; // than what was told or is answered meanwhile
+    if (place?.status === 401) this.#refuse(TOKEN_REFUSED);
+    if (place?.status === 200 && !older) this.#hear({ ...place.body, type: "place" }, asked);
+  }
+
+  #next() {
+    return (this.moment += 1);
   }
 
   /** What the socket tells of the event and its seats. */
@@ -184,11 +193,14 @@ export class Detour {
     const name = `${call.method} ${call.path}`;
     if (this.under_way.has(name)) return;
     this.under_way.add(name);
+    const asked = this.#next();
     const answer = await this.#ask(call, run);
     this.under_way.delete(name);
-    this.acts += 1;
+    const overtaken = asked < this.placed;
+    this.placed = this.#next();
     if (answer?.status === 401) this.#refuse(TOKEN_REFUSED);
     const told = answer && !run.signal.aborted && frameOf(frame, answer);
+    if (told?.type === "place" && overtaken) return this.#readPlace(run); // which of the two is newer, nobody knows
     if (told) this.#hear(told);
     if (told?.type === "accepted") this.#follow(frame.id, run);
   }

@@ -50,7 +50,7 @@ export class Link {
 
   /** @param {object} frame @returns {boolean} whether it went out; if not, the caller asks again when live */
   send(frame) {
-    if (!this.live) return false;
+    if (!this.live || this.socket.readyState !== WebSocket.OPEN) return false; // the other end may have said goodbye
     this.socket.send(JSON.stringify(frame));
     return true;
   }

@@ -53,6 +53,8 @@ export class Room {
     this.turn = "";
     this.offset_ms = -Infinity;
     this.look_ms = Infinity;
+    /** How often the place was told: an answer that was asked for before the last time is older than that. */
+    this.tellings = 0;
     this.words = wordsIn("en");
     setInterval(() => this.#watch(), WATCH_EVERY_MS);
   }
@@ -135,6 +137,7 @@ export class Room {
 
   /** @param {Place | null} place */
   placed(place) {
+    this.tellings += 1;
     const before = { status: this.status, ahead: this.place?.place === place?.place ? this.ahead : null, stands: this.stands };
     if (this.place?.place !== place?.place) Object.assign(this, { from: 0, told_wait: null, turn: "" });
     const place_before = this.place;
@@ -259,8 +262,9 @@ export class Room {
   /** Asks how the place stands, over HTTP, not more often than every few seconds. */
   async look() {
     this.look_ms = Date.now() + LOOK_AGAIN_AFTER_MS;
+    const { tellings } = this;
     const place = await this.sale.documents.place(this.sale.token);
-    if (place !== undefined) this.placed(place);
+    if (place !== undefined && tellings === this.tellings) this.placed(place);
   }
 
   #watch() {
