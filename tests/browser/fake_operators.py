@@ -96,6 +96,11 @@ class FakeOperators:
             enough = self._heard.wait_for(lambda: self.turned_away >= count, HEAR_SECONDS_MAX)
             assert enough, f"only {self.turned_away} came"
 
+    def watched(self) -> None:
+        """Returns once somebody watches; pages show what they read by HTTP before."""
+        with self._heard:
+            assert self._heard.wait_for(lambda: self.sockets, HEAR_SECONDS_MAX), "nobody watches"
+
     def tell(self) -> None:
         """Tells all who watch how it stands by now, with a new point."""
         self.on_loop(self._tell_all)

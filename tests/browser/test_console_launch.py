@@ -381,6 +381,7 @@ def test_a_feed_that_comes_back_brings_what_was_missed(
     consoles: Tabs, office: FakeOperators, demo: Launch
 ) -> None:
     page = open_launch(consoles)
+    office.watched()
     office.serving = False
     office.drop_sockets()
     expect(page.locator(".away")).to_be_visible()

@@ -115,6 +115,7 @@ def test_orders_sold_before_and_any_other_are_taken_back_as_they_stand(
     office.answers[f"POST {taken_back}"] = fake_office.order(state="refunded")
     asked.get_by_role("button", name="Take it back").click()
     assert office.heard()[0][1:] == (taken_back, {"quantity": 4, "block": False, "why": "in the console"})
+    expect(page.locator(".toast")).to_contain_text("Order 900000000000000007 was taken back.")
     number = page.get_by_label("The order's number")
     number.fill("77")
     page.keyboard.press("Enter")

@@ -123,6 +123,7 @@ def test_a_page_that_fails_takes_nothing_else_along(consoles: Tabs, office: Fake
 def test_a_session_that_ends_asks_again_and_keeps_the_page(consoles: Tabs, office: FakeOperators) -> None:
     page = come(consoles)
     expect(page.locator(".launch-card")).to_have_count(3)
+    office.watched()
     office.session = False
     office.drop_sockets(4401)
     again = page.get_by_role("dialog", name="Your session has ended")
@@ -166,6 +167,7 @@ def test_who_is_turned_away_comes_back_less_and_less_often_and_reads_by_http_mea
 def test_a_feed_that_is_cut_off_is_told_calmly_and_comes_back(consoles: Tabs, office: FakeOperators) -> None:
     page = come(consoles)
     expect(page.locator(".launch-card")).to_have_count(3)
+    office.watched()
     office.serving = False
     office.drop_sockets()
     expect(page.locator(".away")).to_contain_text("The sale goes on without this page.")
