@@ -9,7 +9,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from onsale.findings import Finding, Level
-from store.fleet.alive import HOST_ALIVE, WORKER_ALIVE
+from store.fleet.alive import HOST_ALIVE, MAY_TAKE, WORKER_ALIVE
 from store.fleet.words import WORKERS_DEFAULT
 
 WAITS_SECONDS: Final = 10
@@ -18,7 +18,8 @@ ATTENDED_SECONDS: Final = 10
 ADD: Final = "./run worker --slots N adds a host; ./run up starts one here"
 
 STANDS: Final = f"""
-WITH host AS (SELECT draining_at IS NOT NULL AS draining, slots, {HOST_ALIVE} AS alive FROM fleet_host),
+WITH host AS (SELECT draining_at IS NOT NULL AS draining, slots, {HOST_ALIVE} AS alive, {MAY_TAKE} AS takes
+                FROM fleet_host),
 worker AS (SELECT id, process IS NOT NULL AND stop_at IS NULL AND {WORKER_ALIVE} AS works,
                   process IS NULL
                   AND wanted_at < clock_timestamp() - interval '{WAITS_SECONDS} seconds' AS waits
@@ -33,7 +34,7 @@ selling AS (
    WHERE state IN ('lobby', 'open', 'paused'))
 SELECT (SELECT count(*) FROM host), (SELECT count(*) FROM host WHERE alive),
        (SELECT count(*) FROM host WHERE alive AND draining),
-       (SELECT coalesce(sum(slots), 0) FROM host WHERE alive AND NOT draining),
+       (SELECT coalesce(sum(slots), 0) FROM host WHERE alive AND takes),
        (SELECT count(*) FROM worker), (SELECT count(*) FROM worker WHERE waits),
        (SELECT count(*) FROM selling WHERE NOT attended), (SELECT count(*) FROM selling WHERE has < wanted)
 """
@@ -46,7 +47,7 @@ class _Stands(NamedTuple):
     alive: int
     draining: int
     slots: int
-    """Of hosts that are alive and not draining."""
+    """Of hosts that are alive and may be given events."""
     workers: int
     waiting: int
     unattended: int
@@ -67,7 +68,8 @@ def fleet(conn: Conn) -> Iterator[Finding]:
             yield Finding(Level.WARN, "fleet", f"no host is alive of {stands.hosts}", ADD)
         return
     if stands.draining == stands.alive:
-        yield Finding(Level.WARN, "fleet", "all hosts are draining: no worker begins any more", ADD)
+        found = "all hosts are draining: they take events until another one is there"
+        yield Finding(Level.WARN, "fleet", found, f"{ADD}; ./run fleet keep HOST takes one back")
     elif stands.lacking and stands.workers >= stands.slots:
         found = f"events with fewer workers than they are to have: {stands.lacking}; no slot is free"
         yield Finding(Level.WARN, "fleet", f"{found} of {stands.slots}", ADD)

@@ -28,7 +28,7 @@ from store import __version__
 from store.database import connect, connect_to_own
 from store.errors import Unavailable
 from store.fleet import hosts, workers
-from store.fleet.hosts import Host, HostTaken
+from store.fleet.hosts import Host, HostTaken, Standing
 from store.fleet.workers import Running
 from store.jobs.crew import Crew, Hand
 from store.processes import machine, process_name
@@ -48,6 +48,11 @@ RQ_AWAY_SECONDS: Final = 3.0
 FAILED_SECONDS: Final = 600
 """So long RQ keeps a failed job to look at."""
 FOREVER: Final = -1
+SAYS: Final = {
+    Standing.TAKES: "no longer draining",
+    Standing.DRAINS: "draining: nothing new begins here",
+    Standing.LAST_RESORT: "draining, but no other host is there: what is on sale stays here until one is",
+}
 
 
 class Planner(Protocol):
@@ -70,7 +75,7 @@ class Agent:
         self._conn: Connection | None = None
         self._rq = Enlister(settings)
         self._known: dict[UUID, Running] = {}
-        self._draining = False
+        self._standing = Standing.TAKES
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop`. Raises `HostTaken` where another agent has the name, `BehindPooler` where Postgres is
@@ -120,19 +125,19 @@ class Agent:
 
     def _turn(self, conn: Connection, stop: threading.Event) -> None:
         memory = psutil.virtual_memory()
-        draining = hosts.beat(
+        standing = hosts.beat(
             conn,
             self._host,
             memory=memory.total - memory.available,
             memory_max=memory.total,
             load=os.getloadavg()[0] / (os.cpu_count() or 1),
         )
-        if draining is None:
+        if standing is None:
             self._enlist(conn, stop)  # it was taken for lost: suspended, or cut off
             return
-        if draining != self._draining:
-            self._draining = draining
-            self._say("draining: nothing new begins here" if draining else "no longer draining")
+        if standing != self._standing:
+            self._standing = standing
+            self._say(SAYS[standing])
         self._tell(self._bury(conn, workers.running(conn, self._host.name)))
         try:
             self._planner.turn()
@@ -140,8 +145,7 @@ class Agent:
             log.warning("the fleet cannot be planned: %s; what runs goes on", error)
         except Exception:
             log.exception("ALERT: the fleet cannot be planned; what runs goes on")
-        if not draining:
-            self._rq.enqueue(workers.nobody_runs(conn, self._host.name))
+        self._rq.enqueue(workers.nobody_runs(conn, self._host.name))
 
     def _bury(self, conn: Connection, running: list[Running]) -> list[Running]:
         """Rows go whose processes are known to have ended without taking them along; those that live."""

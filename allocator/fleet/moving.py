@@ -70,6 +70,7 @@ def _assign(state: State, event: int, wanted: Aim, may_move: bool) -> bool:
         if moves:
             leaves = next(one for one in there if one not in wanted.workers)
             why = f"in place of a worker on {state.host_of(leaves)}{_because(state, leaves)}"
+        why += state.although()
         state.do(Assign(event=event, worker=worker, host=state.host_of(worker), why=why))
         if moves:
             return True
@@ -80,7 +81,7 @@ def _because(state: State, worker: UUID) -> str:
     host = state.hosts.get(state.host_of(worker))
     if host is None:
         return ", which is gone"
-    return ", which is draining" if host.draining else ""
+    return ", which is draining" if host.draining and not state.last_resort() else ""
 
 
 def _prefer(state: State, event: int, wanted: Aim, may_move: bool) -> bool:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from allocator.fleet import losing
 from allocator.fleet.aims import aim
 from allocator.fleet.heat import heat
@@ -65,14 +67,19 @@ def _idle(state: State, worker: WorkerSeen) -> int:
 
 def _tell_short(state: State, pools: Pools, kept_cold: int) -> None:
     missing = pools.wanted > pools.slots
-    now = Shortage(pools.wanted if missing else 0, pools.slots if missing else 0, kept_cold)
+    drained = sorted(state.hosts) if state.last_resort() and state.events else []
+    now = Shortage(pools.wanted if missing else 0, pools.slots if missing else 0, kept_cold, len(drained))
     if now == state.view.short:
         return
     told = []
+    if drained:
+        told.append(
+            f"only hosts that drain are there: {', '.join(drained)}; until another one takes events they do"
+        )
     if missing:
         told.append(f"{now.wanted} slots are wanted and there are {now.slots}: hot events share workers")
     if kept_cold:
         most = state.limits.hot_events_max
         told.append(f"{kept_cold} busy events stay cold: at most {most} are hot by their load")
     why = "; ".join(told) or "there are enough slots again"
-    state.do(Short(wanted=now.wanted, slots=now.slots, kept_cold=kept_cold, why=why))
+    state.do(Short(**msgspec.structs.asdict(now), why=why))

@@ -3,6 +3,8 @@ Pure.
 
 A worker is *usable* where it may be given events: not told to stop, on a host that is there and not
 draining, and within that host's slots. All others keep what they attend to until somebody usable owns it.
+Where every host that is there is draining, they are the last resort and are given events all the same: what
+stands still sells nothing.
 """
 
 from __future__ import annotations
@@ -75,7 +77,7 @@ class State:
     def start(self, host: str, why: str) -> UUID:
         """A new worker on a host that has room."""
         worker = uuid5(self.view.seed, str(len(self.steps)))
-        self.do(Start(worker=worker, host=host, why=why))
+        self.do(Start(worker=worker, host=host, why=why + self.although()))
         return worker
 
     def hot(self, event: EventSeen) -> bool:
@@ -107,8 +109,16 @@ class State:
         return found
 
     def open_hosts(self) -> list[HostSeen]:
-        """Hosts that may be given events."""
-        return [host for host in self.hosts.values() if not host.draining]
+        """Hosts that may be given events: those that are not draining, or all while there is no such one."""
+        return [host for host in self.hosts.values() if not host.draining or self.last_resort()]
+
+    def last_resort(self) -> bool:
+        """Every host that is there is draining."""
+        return bool(self.hosts) and all(host.draining for host in self.hosts.values())
+
+    def although(self) -> str:
+        """What there is to say of anything that is given to a host now."""
+        return "; it is draining, but no other host is there" if self.last_resort() else ""
 
     def free(self, host: HostSeen) -> int:
         """Slots no worker has, also none that is stopping."""

@@ -54,6 +54,11 @@ _EVENTS: Final[tuple[tuple[str, str, Callable[[EventNumbers], float | None]], ..
 _HOSTS: Final[tuple[tuple[str, str, Callable[[HostNumbers], float | None]], ...]] = (
     ("onsale_fleet_host_up", "1 while the host is heard of.", lambda host: host.alive),
     ("onsale_fleet_host_draining", "1 while it is to take no events.", lambda host: host.draining),
+    (
+        "onsale_fleet_host_last_resort",
+        "1 while it takes events although it is draining: no other host is there.",
+        lambda host: host.last_resort,
+    ),
     ("onsale_fleet_host_seen_age_seconds", "Since it was heard of.", lambda host: host.seen_seconds),
     ("onsale_fleet_host_slots", "Workers it may run.", lambda host: host.slots),
     ("onsale_fleet_host_slots_used", "Workers it runs or is to run.", lambda host: host.used),

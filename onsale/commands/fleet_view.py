@@ -63,7 +63,8 @@ def scaled(slug: str, now: Wanted) -> str:
 def _hosts(hosts: list[ShownHost]) -> Table:
     table = _table("host", "state", "slots", "memory", "load a core", "version", "heard")
     for host in hosts:
-        state = "gone" if not host.alive else "draining" if host.draining else "there"
+        draining = "draining, last resort" if host.last_resort else "draining"
+        state = "gone" if not host.alive else draining if host.draining else "there"
         of = _megabytes(host.memory_bytes), _megabytes(host.memory_bytes_max)
         table.add_row(
             host.name,

@@ -22,6 +22,14 @@ WARM: Final = f"""coalesce(
            >= (SELECT batch_no FROM event_cursor
                 WHERE event_cursor.event_id = fleet_assignment.event_id) - {WARM_BATCHES_MAX}, false)"""
 """Of a row of `fleet_assignment`: its worker could own the event at once."""
+LAST_RESORT: Final = """(fleet_host.draining_at IS NOT NULL
+   AND NOT EXISTS (SELECT FROM fleet_host AS other WHERE other.draining_at IS NULL))"""
+"""Every host that has a row is draining: who is there is given events all the same, until another one is.
+
+Whether another host lives is told by its row, which the planner takes away once nothing was heard of it; what
+a draining host hears itself decides nothing."""
+MAY_TAKE: Final = f"(fleet_host.draining_at IS NULL OR {LAST_RESORT})"
+"""The host may be given events."""
 OWNS: Final = "lease.owner IS NOT NULL AND lease.worker = fleet_worker.process"
 """The worker's process has the event's lease. Nothing else makes an owner."""
 

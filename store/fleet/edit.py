@@ -185,8 +185,8 @@ def drain(conn: Conn, name: str, said: Said) -> None:
         if not any(host.alive and not host.draining for host in hosts if host.name != name):
             raise Conflicted(
                 "last_host",
-                f"{name} is the last host that takes events: drained, nobody would decide for them. Add "
-                "another one (./run worker) or take one back (./run fleet keep) first.",
+                f"{name} is the last host that takes events: drained, it would have to go on with "
+                "them. Add another one (./run worker) or take one back (./run fleet keep) first.",
             )
         conn.execute(DRAIN, (name,))
         _tell(conn, FleetWhat.DRAINING, said, host=name)

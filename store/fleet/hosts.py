@@ -2,27 +2,28 @@
 
 A name belongs to one agent at a time. Who is heard of keeps it; an agent that came back under its name, or
 whose predecessor is gone, takes the row over, and whether it is draining stays as operators said, also
-where it was lost meanwhile. One that was stopped has left: it comes back as any other.
+where it was lost meanwhile. One that was stopped has left: it comes back as any other. While every host is
+draining, those that are there are given events all the same: the last resort.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 import psycopg
 from psycopg.rows import tuple_row
 
 from store.errors import Conflicted
-from store.fleet.alive import HOST_ALIVE
+from store.fleet.alive import HOST_ALIVE, LAST_RESORT
 from store.fleet.words import FleetWhat
 
 Conn = psycopg.Connection[Any]
 
 ENLIST: Final = f"""
 -- One agent for each name: another's row only once nothing is heard of it, or it is known to be gone. A host
--- that was lost while it drained has no row, and drains on, unless no other one takes events by now: the log
--- has what operators said of it last.
+-- that was lost while it drained has no row, and drains on: the log has what operators said of it last.
 WITH joined AS (
   INSERT INTO fleet_host (name, slots, process, version, draining_at)
   SELECT %(name)s, %(slots)s, %(process)s, %(version)s,
@@ -30,8 +31,6 @@ WITH joined AS (
              AND NOT EXISTS (SELECT FROM fleet_log AS later
                               WHERE later.host = %(name)s AND later.id > said.id
                                 AND later.what IN ('{FleetWhat.KEPT}', '{FleetWhat.LEFT}'))
-             AND EXISTS (SELECT FROM fleet_host
-                          WHERE name <> %(name)s AND draining_at IS NULL AND {HOST_ALIVE})
            ORDER BY id DESC LIMIT 1)
   ON CONFLICT (name) DO UPDATE
      SET slots = excluded.slots, process = excluded.process, version = excluded.version,
@@ -46,14 +45,25 @@ WITH joined AS (
 SELECT true FROM joined
 """
 
+
+class Standing(StrEnum):
+    """What a host is to do with events."""
+
+    TAKES = "takes"
+    DRAINS = "drains"
+    LAST_RESORT = "last resort"
+    """It drains, and as all others drain too, or are gone, it takes events until another one can."""
+
+
 WHOSE: Final = "SELECT process, seen_at FROM fleet_host WHERE name = %(name)s"
 
-BEAT: Final = """
+BEAT: Final = f"""
 UPDATE fleet_host
    SET seen_at = clock_timestamp(), memory_bytes = %(memory)s, memory_bytes_max = %(memory_max)s,
        load = %(load)s
  WHERE name = %(name)s AND process = %(process)s
-RETURNING draining_at IS NOT NULL
+RETURNING CASE WHEN draining_at IS NULL THEN '{Standing.TAKES}'
+               WHEN {LAST_RESORT} THEN '{Standing.LAST_RESORT}' ELSE '{Standing.DRAINS}' END
 """
 
 LEAVE: Final = f"""
@@ -102,11 +112,11 @@ def enlist(conn: Conn, host: Host, *, gone: str | None = None) -> None:
         raise HostTaken(host.name, *(row or ("of a moment ago", None)))
 
 
-def beat(conn: Conn, host: Host, *, memory: int, memory_max: int, load: float) -> bool | None:
-    """This agent lives; whether its host is draining, None where the row is no longer its own."""
+def beat(conn: Conn, host: Host, *, memory: int, memory_max: int, load: float) -> Standing | None:
+    """This agent lives; how its host stands, None where the row is no longer its own."""
     values = {**host._asdict(), "memory": memory, "memory_max": memory_max, "load": load}
-    row = conn.cursor(row_factory=tuple_row).execute(BEAT, values).fetchone()
-    return None if row is None else row[0]
+    row = conn.cursor(row_factory=tuple_row).execute(BEAT.encode(), values).fetchone()
+    return None if row is None else Standing(row[0])
 
 
 def leave(conn: Conn, host: Host) -> None:

@@ -13,6 +13,7 @@ import psycopg
 from msgspec import Struct
 from psycopg.rows import tuple_row
 
+from store.fleet.alive import LAST_RESORT
 from store.fleet.words import WORKERS_DEFAULT
 from store.lost_time import OUTAGE_SECONDS, UNATTENDED
 
@@ -31,7 +32,7 @@ HOSTS: Final = f"""
 -- A slot is used by the row of a worker, from when it is wanted until it is gone.
 SELECT name, slots, (SELECT count(*) FROM fleet_worker WHERE host = name),
        greatest(0, extract(epoch FROM clock_timestamp() - seen_at))::float, {_ALIVE},
-       draining_at IS NOT NULL, memory_bytes, memory_bytes_max, load
+       draining_at IS NOT NULL, {_ALIVE} AND {LAST_RESORT}, memory_bytes, memory_bytes_max, load
   FROM fleet_host ORDER BY {_ALIVE} DESC, name
 """
 
@@ -83,6 +84,8 @@ class HostNumbers(Struct, frozen=True):
     seen_seconds: float
     alive: bool
     draining: bool
+    last_resort: bool
+    """It takes events all the same: no host is there that is not draining."""
     memory_bytes: int | None
     memory_bytes_max: int | None
     load: float | None

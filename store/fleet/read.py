@@ -13,7 +13,7 @@ import psycopg
 from msgspec import Struct
 from psycopg.rows import dict_row, tuple_row
 
-from store.fleet.alive import HOST_ALIVE, OWNS, WARM, WORKER_ALIVE
+from store.fleet.alive import HOST_ALIVE, LAST_RESORT, OWNS, WARM, WORKER_ALIVE
 from store.fleet.on_sale import ON_SALE
 from store.fleet.view import EVENTS_MAX, SHORT_TOLD_HOURS
 from store.fleet.words import WORKERS_DEFAULT, Mode
@@ -24,7 +24,8 @@ Conn = psycopg.Connection[Any]
 SNAPSHOT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 HOSTS: Final = f"""
 SELECT name, slots, process, version, joined_at, seen_at, {HOST_ALIVE} AS alive,
-       draining_at IS NOT NULL AS draining, memory_bytes, memory_bytes_max, load
+       draining_at IS NOT NULL AS draining, {HOST_ALIVE} AND {LAST_RESORT} AS last_resort,
+       memory_bytes, memory_bytes_max, load
   FROM fleet_host ORDER BY name
 """
 WORKERS: Final = f"""
@@ -82,7 +83,8 @@ class ShownWorker(Struct, frozen=True):
 
 
 class ShownHost(Struct, frozen=True):
-    """`used` slots have a worker, or are to have one. `alive`: it was heard of within seconds."""
+    """`used` slots have a worker, or are to have one. `alive`: it was heard of within seconds. `last_resort`:
+    it takes events although it is draining, as no host is there that is not."""
 
     name: str
     slots: int
@@ -93,6 +95,7 @@ class ShownHost(Struct, frozen=True):
     seen_at: datetime
     alive: bool
     draining: bool
+    last_resort: bool
     memory_bytes: int | None
     memory_bytes_max: int | None
     load: float | None

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from store.errors import OnsaleError
 from store.fleet import log
-from store.fleet.alive import milliseconds
+from store.fleet.alive import MAY_TAKE, milliseconds
 from store.fleet.words import FleetWhat
 
 Conn = psycopg.Connection[Any]
@@ -72,10 +72,10 @@ class Start(Step, frozen=True, kw_only=True):
     """A worker is wanted on that host."""
 
     WHAT = FleetWhat.STARTED
-    SQL = """
+    SQL = f"""
     INSERT INTO fleet_worker (id, host)
     SELECT %(worker)s, name FROM fleet_host
-     WHERE name = %(host)s AND draining_at IS NULL
+     WHERE name = %(host)s AND {MAY_TAKE}
        AND slots > (SELECT count(*) FROM fleet_worker WHERE host = fleet_host.name)"""
 
     worker: UUID
@@ -179,13 +179,14 @@ class Cool(_Turn, frozen=True, kw_only=True):
 
 
 class Short(Step, frozen=True, kw_only=True):
-    """Fewer slots than are wanted, or enough again; only told."""
+    """Fewer slots than are wanted, or none but on hosts that drain; or no more of that. Only told."""
 
     WHAT = FleetWhat.SHORT
 
     wanted: int
     slots: int
     kept_cold: int
+    drained: int
 
 
 def write(conn: Conn, steps: Sequence[Step]) -> None:
@@ -210,6 +211,8 @@ def _told(step: Step) -> log.Entry:
     detail: dict[str, Any] = {
         name: values[name] for name in ("wanted", "slots", "kept_cold") if name in values
     }
+    if values.get("drained"):  # left out otherwise: a version before this one takes it for a shortage
+        detail["drained"] = values["drained"]
     return log.Entry(
         what=step.WHAT,
         event=values.get("event"),

@@ -62,7 +62,7 @@ SELECT event_id AS event, worker_id AS worker, {milliseconds("assigned_at")} AS 
 SHORT: Final = f"""
 -- What was told of it last.
 SELECT coalesce((detail ->> 'wanted')::int, 0), coalesce((detail ->> 'slots')::int, 0),
-       coalesce((detail ->> 'kept_cold')::int, 0)
+       coalesce((detail ->> 'kept_cold')::int, 0), coalesce((detail ->> 'drained')::int, 0)
   FROM fleet_log WHERE what = 'short' AND at > clock_timestamp() - interval '{SHORT_TOLD_HOURS} hours'
  ORDER BY id DESC LIMIT 1
 """
@@ -114,11 +114,13 @@ class Attends(Struct, frozen=True):
 
 
 class Shortage(Struct, frozen=True):
-    """Slots that are wanted and there are, and events that only a bound keeps cold; all 0: there is none."""
+    """Slots that are wanted and there are, events that only a bound keeps cold, and hosts that drain and take
+    events as no other one is there; all 0: there is none."""
 
     wanted: int = 0
     slots: int = 0
     kept_cold: int = 0
+    drained: int = 0
 
 
 class View(Struct, frozen=True, kw_only=True):

@@ -13,13 +13,15 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import tuple_row
 
-from store.fleet.alive import WARM, WORKER_ALIVE
+from store.fleet.alive import MAY_TAKE, WARM, WORKER_ALIVE
 from store.fleet.words import SLOTS_MAX, FleetWhat, Mode
 
 Conn = psycopg.Connection[Any]
 
 NOBODY_RUNS: Final = f"""
-SELECT id FROM fleet_worker WHERE host = %(host)s AND process IS NULL AND stop_at IS NULL
+-- Nothing begins on a host that is to be given nothing.
+SELECT id FROM fleet_worker JOIN fleet_host ON fleet_host.name = host
+ WHERE host = %(host)s AND fleet_worker.process IS NULL AND stop_at IS NULL AND {MAY_TAKE}
  ORDER BY wanted_at, id LIMIT {SLOTS_MAX}
 """
 
@@ -148,7 +150,8 @@ class Running(NamedTuple):
 
 
 def nobody_runs(conn: Conn, host: str) -> list[UUID]:
-    """Workers wanted on this host that no process is yet, those wanted first first."""
+    """Workers wanted on this host that no process is yet, those wanted first first; none while it drains and
+    another host takes events."""
     return [worker for (worker,) in _rows(conn, NOBODY_RUNS, {"host": host})]
 
 

@@ -20,7 +20,8 @@ def worker(process: str | None, *events: str) -> Frame:
 def host(name: str, *workers: Frame, **other: Any) -> Frame:
     return {
         "name": name, "slots": 4, "used": len(workers), "process": f"{name}:1", "version": "0.7.0",
-        "joined_at": AT_MS, "seen_at": AT_MS, "alive": True, "draining": False, "memory_bytes": 3 << 30,
+        "joined_at": AT_MS, "seen_at": AT_MS, "alive": True, "draining": False, "last_resort": False,
+        "memory_bytes": 3 << 30,
         "memory_bytes_max": 8 << 30, "load": 0.37, "workers": list(workers),
     } | other  # fmt: skip
 

@@ -90,6 +90,14 @@ def test_a_fleet_that_is_short_or_empty_says_so(consoles: Tabs, office: FakeOper
     expect(page.get_by_text("1 slot is missing for demo.")).to_be_visible()
     expect(page.get_by_role("heading", name="No machine has joined")).to_be_visible()
     expect(page.get_by_text("Nothing has moved.")).to_be_visible()
+    last = fake_records.fleet()["hosts"][2] | {"last_resort": True}
+    office.answers["fleet"] = {
+        "hosts": [last],
+        "events": [],
+        "short": "only hosts that drain are there: west.",
+    }
+    row = page.get_by_role("row", name=re.compile("^west"))
+    expect(row).to_contain_text("draining, but no other host is there: takes events until one is")
 
 
 def test_the_audit_is_filtered_by_its_address_and_read_on(consoles: Tabs, office: FakeOperators) -> None:

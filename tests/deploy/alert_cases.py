@@ -79,6 +79,7 @@ CASES: dict[str, tuple[Case, Case]] = {
     ),
     "OnsaleOldTransaction": one("onsale_database_oldest_transaction_seconds", 900, 2),
     "OnsaleHostLost": one('onsale_fleet_hosts{state="lost"}', 1, 0),
+    "OnsaleOnlyDraining": one('onsale_fleet_host_last_resort{host="a"}', 1, 0),
     "OnsaleFleetShort": (
         HOSTS | WANTED | {'onsale_event_workers{event="gala"}': [1.0]},
         NO_HOSTS | WANTED | {'onsale_event_workers{event="gala"}': [0.0]},

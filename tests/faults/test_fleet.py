@@ -224,6 +224,40 @@ def test_of_a_host_that_is_drained_everything_goes_to_another(fleet: FleetStage,
     sale.check()
 
 
+def test_of_two_hosts_that_were_killed_the_draining_one_goes_on_alone_until_the_other_is_back(
+    fleet: FleetStage, sale: FleetSale
+):
+    """A sale that stands still is worse than a drained host that works."""
+    crowd = sale.desk.crowd(12)
+    crowd.wait(60)
+    keeps = sale.owning_one()
+    drained = next(name for name in HOSTS if name != keeps.host)
+    sale.query("UPDATE fleet_host SET draining_at = clock_timestamp() WHERE %s > 0 AND name = %s", drained)
+    ours = "SELECT count(*) FROM fleet_worker WHERE %s > 0 AND host = %s"
+    until(lambda: sale.one(ours, drained) == 0, "the drained host is empty")
+    agents = [f"host-{name}" for name in HOSTS]
+    everyone = [
+        one for agent in agents for one in psutil.Process(fleet.stack.pid(agent)).children(recursive=True)
+    ]
+    for agent in agents:
+        fleet.kill(agent)
+    assert psutil.wait_procs(everyone, GONE_SECONDS)[1] == []
+    fleet.stack.start_again(f"host-{drained}")
+    until(
+        lambda: (one := sale.owning()) is not None and one.host == drained, "the draining host owns the event"
+    )
+    crowd.wait(60)
+    said = "SELECT count(*) FROM fleet_log WHERE %s > 0 AND what = 'short' AND why LIKE %s"
+    assert sale.one(said, f"only hosts that drain are there: {drained};%") == 1
+    fleet.stack.start_again(f"host-{keeps.host}")
+    until(lambda: sale.one(ours, drained) == 0, "the draining host gave everything up again")
+    assert sale.owning_one().host == keeps.host
+    crowd.wait(60)
+    sale.query("UPDATE fleet_host SET draining_at = NULL WHERE %s > 0")
+    sale.wait_attended()
+    sale.check()
+
+
 def test_a_worker_that_was_stopped_past_its_lease_is_replaced_and_ends_when_it_goes_on(
     fleet: FleetStage, sale: FleetSale
 ):

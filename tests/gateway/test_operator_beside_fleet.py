@@ -111,9 +111,14 @@ def test_hosts_and_workers_are_counted_by_how_they_are_and_hosts_named(told, con
     }  # fmt: skip
     assert (found["onsale_fleet_host_slots", "one"], found["onsale_fleet_host_slots_used", "one"]) == (4, 2)
     assert [found["onsale_fleet_host_up", host] for host in ("one", "two", "gone")] == [1, 1, 0]
+    assert [found["onsale_fleet_host_last_resort", host] for host in ("one", "two")] == [0, 0]
     assert found["onsale_fleet_host_memory_bytes", "two"] == 512
     assert ("onsale_fleet_host_memory_bytes", "one") not in found
     assert found["onsale_event_workers", "gig"] == 2, "those that are alive"
+    conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp()")
+    found = told()
+    last = [found["onsale_fleet_host_last_resort", host] for host in ("one", "two", "gone")]
+    assert last == [1, 1, 0], "while each host drains, those that are alive"
 
 
 def test_labels_are_bounded_and_sums_are_not(told, conn, monkeypatch):

@@ -46,7 +46,7 @@ def test_the_fleet_is_told(operator):
     assert set(told) == {"hosts", "events", "short"}
     assert set(told["hosts"][0]) == {
         "name", "slots", "used", "process", "version", "joined_at", "seen_at", "alive", "draining",
-        "memory_bytes", "memory_bytes_max", "load", "workers",
+        "last_resort", "memory_bytes", "memory_bytes_max", "load", "workers",
     }  # fmt: skip
     [event] = told["events"]
     assert (event["event"], event["state"], event["mode"], event["hot"]) == ("gala", "open", "auto", False)

@@ -65,7 +65,7 @@ def test_who_runs_what_is_shown(run, conn, gala):
     assert code == 0
     for words in (
         "1 of 4",
-        "draining",
+        "draining, last resort",
         "500 MB of 8,000 MB",
         "starting",
         "1: gala",

@@ -53,7 +53,10 @@ def test_hosts_that_are_alive_are_counted_and_all_draining_is_seen(conn, fleet):
     fleet.worker(process="hall:2")
     assert found(conn) == [(Level.OK, "hosts alive: 2, slots: 5, workers: 1")]
     conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp()")
-    assert found(conn)[0] == (Level.WARN, "all hosts are draining: no worker begins any more")
+    assert found(conn)[0] == (
+        Level.WARN,
+        "all hosts are draining: they take events until another one is there",
+    )
 
 
 def test_events_that_lack_workers_are_seen_where_no_slot_is_free(conn, fleet):

@@ -104,7 +104,8 @@ def test_after_a_wipe_they_are_told_again_from_postgres(fleet, agent, queue, red
 
 
 def test_on_a_draining_host_nothing_begins(conn, fleet, agent, queue, said, planning):
-    conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp()")
+    fleet.host("attic")
+    conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp() WHERE name = 'hall'")
     worker = fleet.worker()
     agent.look(STOP)
     assert waiting(queue) == []
@@ -112,6 +113,18 @@ def test_on_a_draining_host_nothing_begins(conn, fleet, agent, queue, said, plan
     conn.execute("UPDATE fleet_host SET draining_at = NULL")
     agent.look(STOP)
     assert waiting(queue) == told_to_begin(worker)
+
+
+def test_on_a_draining_host_they_begin_while_no_other_one_is_there(conn, fleet, agent, queue, said):
+    conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp()")
+    worker = fleet.worker()
+    agent.look(STOP)
+    assert waiting(queue) == told_to_begin(worker)
+    assert said[-1].startswith("draining, but no other host is there: what is on sale stays here")
+    fleet.host("attic")
+    queue.empty()
+    agent.look(STOP)
+    assert (waiting(queue), said[-1]) == ([], "draining: nothing new begins here")
 
 
 def test_workers_whose_process_ended_are_taken_away_at_once(conn, fleet, agent):

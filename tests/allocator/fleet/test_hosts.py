@@ -8,7 +8,7 @@ import pytest
 
 from store.audit import Said
 from store.fleet import edit, hosts
-from store.fleet.hosts import Host, HostTaken
+from store.fleet.hosts import Host, HostTaken, Standing
 
 HALL = Host("hall", 4, "hall:11", "0.1.0")
 ANOTHER = HALL._replace(process="attic:12", slots=2)
@@ -22,7 +22,7 @@ def silence(conn):
 def test_an_agent_enlists_its_host_once_and_says_how_it_is(conn, fleet):
     hosts.enlist(conn, HALL)
     hosts.enlist(conn, HALL)
-    assert hosts.beat(conn, HALL, **HOW) is False
+    assert hosts.beat(conn, HALL, **HOW) is Standing.TAKES
     stands = "SELECT name, slots, process, version, memory_bytes, memory_bytes_max, load FROM fleet_host"
     assert conn.execute(stands).fetchall() == [("hall", 4, "hall:11", "0.1.0", 5, 10, 0.5)]
 
@@ -54,16 +54,29 @@ def test_a_host_that_was_lost_while_it_drained_drains_when_it_is_heard_of_again(
             edit.keep(conn, "hall", Said("Olga", "it has it"))
         conn.execute("DELETE FROM fleet_host WHERE name = 'hall'")  # as the planner does
         hosts.enlist(conn, HALL)
-        assert hosts.beat(conn, HALL, **HOW) is not kept
+        assert hosts.beat(conn, HALL, **HOW) is (Standing.TAKES if kept else Standing.DRAINS)
     edit.drain(conn, "hall", Said("Olga", "another kernel"))
     hosts.leave(conn, HALL)
     hosts.enlist(conn, HALL)
-    assert hosts.beat(conn, HALL, **HOW) is False, "who was stopped comes back as a host like any other"
-    edit.drain(conn, "hall", Said("Olga", "another kernel"))
+    how = hosts.beat(conn, HALL, **HOW)
+    assert how is Standing.TAKES, "who was stopped comes back as a host like any other"
+
+
+def test_a_draining_host_is_the_last_resort_once_the_planner_took_every_other_one_away(conn, fleet):
+    attic = Host("attic", 4, "attic:12", "0.1.0")
+    hosts.enlist(conn, HALL)
+    hosts.enlist(conn, attic)
+    edit.drain(conn, "hall", Said("Olga", "a new kernel"))
     silence(conn)
     conn.execute("DELETE FROM fleet_host WHERE name = 'hall'")
     hosts.enlist(conn, HALL)
-    assert hosts.beat(conn, HALL, **HOW) is False, "nobody else would take events"
+    assert hosts.beat(conn, HALL, **HOW) is Standing.DRAINS, "that the other is silent is not its to judge"
+    conn.execute("DELETE FROM fleet_host WHERE name = 'attic'")  # as the planner does
+    assert hosts.beat(conn, HALL, **HOW) is Standing.LAST_RESORT
+    hosts.enlist(conn, attic)
+    assert hosts.beat(conn, HALL, **HOW) is Standing.DRAINS, (
+        "it gives them up as soon as another one is there"
+    )
 
 
 def test_who_was_taken_over_is_told_with_its_next_beat(conn, fleet):
@@ -71,16 +84,17 @@ def test_who_was_taken_over_is_told_with_its_next_beat(conn, fleet):
     silence(conn)
     hosts.enlist(conn, ANOTHER)
     assert hosts.beat(conn, HALL, **HOW) is None
-    assert hosts.beat(conn, ANOTHER, **HOW) is False
+    assert hosts.beat(conn, ANOTHER, **HOW) is Standing.TAKES
 
 
 def test_draining_is_heard_of_and_outlives_the_agent(conn, fleet):
     hosts.enlist(conn, HALL)
-    conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp()")
-    assert hosts.beat(conn, HALL, **HOW) is True
+    fleet.host("other")
+    conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp() WHERE name = 'hall'")
+    assert hosts.beat(conn, HALL, **HOW) is Standing.DRAINS
     silence(conn)
     hosts.enlist(conn, ANOTHER)
-    assert hosts.beat(conn, ANOTHER, **HOW) is True
+    assert hosts.beat(conn, ANOTHER, **HOW) is Standing.DRAINS
 
 
 def test_who_leaves_takes_along_what_had_not_begun(conn, fleet):

@@ -20,10 +20,9 @@ from store.fleet.steps import (
     Short,
     Start,
     Stop,
-    Unassign,
 )
 from store.fleet.words import Mode
-from tests.allocator.fleet.world import World, of_kind
+from tests.allocator.fleet.world import SECOND, World, of_kind
 
 
 def world_of(hosts, events=0, *, hot=0, workers=2, limits=None):
@@ -299,9 +298,42 @@ def test_a_spare_worker_ends_after_a_while_and_is_used_before():
 def test_where_only_draining_hosts_are_left_events_stay():
     world = world_of({"a": 4}, 2)
     world.hosts["a"].draining = True
-    assert world.second() == [] or not of_kind(world.told, Unassign)
+    world.told.clear()
     world.settle()
+    assert [type(step) for step in world.told] == [Short]
     assert all(world.rows.values())
+
+
+def test_a_draining_host_takes_events_while_no_other_one_is_there_and_gives_them_up_again():
+    world = world_of({"a": 4, "b": 4}, 3, hot=1)
+    world.hosts["a"].draining = True
+    world.settle()
+    assert "a" not in {host for event in world.events for host in hosts_of(world, event)}
+    for host in ("a", "b"):
+        world.dies(host)
+    for _ in range(2):
+        world.now += SECOND
+    world.comes_back("a")
+    world.told.clear()
+    world.settle()
+    assert {owner_host(world, event) for event in world.events} == {"a"}
+    assert of_kind(world.told, Short)[-1].why.startswith("only hosts that drain are there: a; until")
+    though = "; it is draining, but no other host is there"
+    assert all(step.why.endswith(though) for step in world.told if isinstance(step, (Start, Assign)))
+    world.comes_back("b")
+    world.told.clear()
+    world.settle()
+    assert "a" not in {host for event in world.events for host in hosts_of(world, event)}
+    assert of_kind(world.told, Short)[-1].why == "there are enough slots again"
+    assert not [one for one in world.workers.values() if one.host == "a"]
+
+
+def test_a_draining_host_takes_nothing_before_others_could_be_heard_of():
+    world = world_of({"a": 4, "b": 4}, 2)
+    world.hosts["a"].draining = True
+    world.settle()
+    silent = msgspec.structs.replace(world.view(), now=world.now + 60_000, heard_since=world.now + 59_000)
+    assert plan(silent) == []
 
 
 def test_moves_of_operators_stay():

@@ -55,7 +55,7 @@ def happen(world, what, which, much):
         world.dies(name)
     elif what == "back":
         world.comes_back(name)
-    elif what == "drain" and sum(world.usable(other) for other in names) > 1:
+    elif what == "drain" and len(world.open_hosts()) > 1:
         world.hosts[name].draining = world.hosts[name].known
     elif what == "keep":
         world.hosts[name].draining = False
@@ -81,6 +81,9 @@ def happen(world, what, which, much):
 def demand(world):
     """What is so in the end."""
     slots = world.slots()
+    there = sum(host.known for host in world.hosts.values())
+    last = there if world.events and not world.open_hosts() else 0
+    assert world.short.drained == last, "that only draining hosts are there is told"
     chosen = {one for one, it in world.workers.items() if world.usable(it.host)}
     for event, it in world.events.items():
         rows = world.rows[event]

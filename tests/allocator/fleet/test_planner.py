@@ -114,6 +114,31 @@ def test_a_host_that_was_not_heard_of_goes(conn, planner):
     assert conn.execute("SELECT count(*) FROM fleet_host").fetchall() == [(0,)]
 
 
+def test_a_draining_host_takes_events_once_no_other_one_is_there_and_gives_them_up_again(conn, planner):
+    rows.add_host(conn, "a", draining=True)
+    rows.add_host(conn, "b")
+    rows.add_event(conn, "gala")
+    settled(conn, planner)
+    assert rows.attended(conn) == {"gala": [("b", False), ("b", True)]}
+    listens_for_long(planner)
+    for table in ("fleet_host", "fleet_worker"):
+        conn.execute(f"UPDATE {table} SET seen_at = now() - interval '1 minute'")
+    conn.execute("UPDATE fleet_host SET seen_at = now() + interval '1 minute' WHERE name = 'a'")
+    assert kinds(planner.turn())[0] is LoseHost
+    settled(conn, planner)
+    assert rows.attended(conn) == {"gala": [("a", False), ("a", True)]}
+    [short] = [one for one in log.read(conn) if one.what is FleetWhat.SHORT]
+    assert short.why.startswith("only hosts that drain are there: a")
+    rows.add_host(conn, "b")
+    for _ in range(3):
+        settled(conn, planner)
+        event, now = conn.execute(
+            "SELECT event_id, worker_id FROM fleet_assignment WHERE preferred"
+        ).fetchone()
+        rows.own(conn, event, now)
+    assert rows.attended(conn) == {"gala": [("b", False), ("b", True)]}
+
+
 def test_after_a_gap_all_have_time_to_show_up(conn, planner, monkeypatch):
     rows.add_host(conn, "a", silent_seconds=60)
     planner.turn()

@@ -9,6 +9,7 @@ LOAD = (7, 3, 120, 4_000, 80.0, 90.5, 12, 4.5, None)
 
 
 def test_one_process_runs_a_row(conn, fleet):
+    fleet.host("hall")
     worker = fleet.worker()
     assert workers.nobody_runs(conn, "hall") == [worker]
     assert workers.claim(conn, worker, "hall:1")
@@ -18,6 +19,7 @@ def test_one_process_runs_a_row(conn, fleet):
 
 
 def test_what_is_to_stop_or_is_wanted_elsewhere_is_not_begun(conn, fleet):
+    fleet.host("hall", "attic")
     stopped = fleet.worker()
     fleet.worker("attic")
     conn.execute("UPDATE fleet_worker SET stop_at = clock_timestamp() WHERE id = %s", (stopped,))

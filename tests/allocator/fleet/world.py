@@ -199,7 +199,6 @@ class World:
         match step:
             case LoseHost(host=name):
                 self.hosts[name].known = False
-                self.hosts[name].draining = False
             case LoseWorker(worker=worker):
                 del self.workers[worker]
                 for rows in self.rows.values():
@@ -207,7 +206,7 @@ class World:
             case Start(worker=worker, host=name):
                 host = self.hosts[name]
                 assert host.known, "nothing is started on a host that is gone"
-                assert not host.draining, "nothing is started on a host that drains"
+                assert self.usable(name), "nothing is started on a host that drains"
                 self.workers[worker] = Worker(name, self.now)
             case Stop(worker=worker):
                 assert not any(worker in rows for rows in self.rows.values()), "it attends to nothing"
@@ -234,14 +233,21 @@ class World:
             case Heat(event=event, hot=hot) | Cool(event=event, hot=hot):
                 it_is = self.events[event]
                 it_is.hot, it_is.busy_since, it_is.quiet_since = hot, None, None
-            case Short(wanted=wanted, slots=slots, kept_cold=kept):
-                self.short = Shortage(wanted, slots, kept)
+            case Short(wanted=wanted, slots=slots, kept_cold=kept, drained=drained):
+                self.short = Shortage(wanted, slots, kept, drained)
             case _:
                 raise AssertionError(f"an unknown step: {step}")
         assert step.why or isinstance(step, Note), "each step says why"
 
     def usable(self, host: str) -> bool:
-        return host in self.hosts and self.hosts[host].known and not self.hosts[host].draining
+        """It may be given events: it is not draining, or all that are there are."""
+        if host not in self.hosts or not self.hosts[host].known:
+            return False
+        return not self.hosts[host].draining or not self.open_hosts()
+
+    def open_hosts(self) -> list[str]:
+        """Those that are not draining."""
+        return [name for name, host in self.hosts.items() if host.known and not host.draining]
 
     def slots(self) -> int:
         """Of hosts that may be given events."""

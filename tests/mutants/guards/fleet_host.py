@@ -124,8 +124,8 @@ MUTANTS: list[Mutant] = [
     hosts(
         Kind.FENCE,
         "an agent that was taken over is told so",
-        " WHERE name = %(name)s AND process = %(process)s\nRETURNING draining_at",
-        " WHERE name = %(name)s\nRETURNING draining_at",
+        " WHERE name = %(name)s AND process = %(process)s\nRETURNING CASE",
+        " WHERE name = %(name)s\nRETURNING CASE",
         f"{NAMES}::test_who_was_taken_over_is_told_with_its_next_beat",
     ),
     hosts(
@@ -185,11 +185,11 @@ MUTANTS: list[Mutant] = [
         "                pass  # leaving",
         f"{JOB}::test_leaving_does_not_wait_for_a_postgres_that_is_away",
     ),
-    host(
+    workers(
         Kind.CONDITION,
         "on a draining host nothing begins",
-        "        if not draining:\n            self._rq",
-        "        if True:\n            self._rq",
+        " AND fleet_worker.process IS NULL AND stop_at IS NULL AND {MAY_TAKE}\n",
+        " AND fleet_worker.process IS NULL AND stop_at IS NULL\n",
         f"{AGENT}::test_on_a_draining_host_nothing_begins",
     ),
     host(

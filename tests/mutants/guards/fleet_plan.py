@@ -68,10 +68,27 @@ MUTANTS: list[Mutant] = [
     state(
         Kind.CONDITION,
         "draining hosts are given nothing new",
-        "if not host.draining]",
+        "if not host.draining or self.last_resort()]",
         "if host.slots]",
         f"{PLAN}::test_a_draining_host_is_left_few_events_at_a_time_and_then_empty",
         ANY,
+    ),
+    state(
+        Kind.CONDITION,
+        "what is on sale does not stand still while only draining hosts are there",
+        "if not host.draining or self.last_resort()]",
+        "if not host.draining]",
+        f"{PLAN}::test_a_draining_host_takes_events_while_no_other_one_is_there_and_gives_them_up_again",
+        f"{PLANNER}::test_a_draining_host_takes_events_once_no_other_one_is_there_and_gives_them_up_again",
+    ),
+    alive(
+        Kind.CONDITION,
+        "a draining host is the last resort only while no other one is there",
+        "   AND NOT EXISTS (SELECT FROM fleet_host AS other WHERE other.draining_at IS NULL))",
+        "   AND true)",
+        "tests/allocator/fleet/test_hosts.py"
+        "::test_a_draining_host_is_the_last_resort_once_the_planner_took_every_other_one_away",
+        f"{STEPS}::test_nothing_is_started_on_hosts_that_are_gone_drain_or_are_full",
     ),
     state(
         Kind.BOUND,
@@ -183,7 +200,7 @@ MUTANTS: list[Mutant] = [
     steps(
         Kind.CONDITION,
         "a worker is started where nothing drains",
-        "name = %(host)s AND draining_at IS NULL",
+        "name = %(host)s AND {MAY_TAKE}",
         "name = %(host)s",
         f"{STEPS}::test_nothing_is_started_on_hosts_that_are_gone_drain_or_are_full",
     ),

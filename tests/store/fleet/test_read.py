@@ -43,6 +43,9 @@ def test_who_owns_who_stands_by_and_how_busy_it_is(conn):
     a, b = told.hosts
     assert (a.name, a.slots, a.used, a.alive, a.draining) == ("a", 3, 2, True, False)
     assert (b.alive, b.draining, b.workers[0].alive) == (False, True, False)
+    assert [host.last_resort for host in told.hosts] == [False, False]
+    conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp()")
+    assert [host.last_resort for host in read.read(conn).hosts] == [True, False], "of those that are there"
     assert [(one.id == owner, one.process is None, one.events) for one in a.workers] == [
         (True, False, ["gala"]),
         (False, True, []),

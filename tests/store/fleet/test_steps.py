@@ -7,7 +7,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from store.fleet import log, steps, turn
+from store.fleet import log, read, steps, turn
 from store.fleet.steps import (
     Assign,
     Cool,
@@ -17,6 +17,7 @@ from store.fleet.steps import (
     Note,
     Overtaken,
     Prefer,
+    Short,
     Start,
     Stop,
     Unassign,
@@ -66,6 +67,22 @@ def test_nothing_is_started_on_hosts_that_are_gone_drain_or_are_full(conn, gala)
     overtaken(conn, Start(worker=uuid4(), host="drains", why="x"))
     rows.add_worker(conn, "a")
     overtaken(conn, Start(worker=uuid4(), host="a", why="x"))
+
+
+def test_on_a_draining_host_a_worker_is_started_while_every_host_drains(conn, gala):
+    conn.execute("UPDATE fleet_host SET draining_at = clock_timestamp()")
+    worker = uuid4()
+    write(conn, Start(worker=worker, host="drains", why="x"))
+    assert conn.execute("SELECT id, host FROM fleet_worker").fetchall() == [(worker, "drains")]
+
+
+def test_that_only_draining_hosts_are_there_is_written_where_it_is_so(conn, gala):
+    for drained in (1, 0):
+        write(conn, Short(wanted=0, slots=0, kept_cold=0, drained=drained, why=f"{drained} drained"))
+        told = log.read(conn)[0]
+        assert told.what is FleetWhat.SHORT
+        assert told.detail.get("drained", 0) == drained
+        assert read.what_is_short(conn) == ("1 drained" if drained else None)
 
 
 def test_who_attends_to_something_is_not_stopped_and_who_is_stopped_is_given_nothing(conn, gala):

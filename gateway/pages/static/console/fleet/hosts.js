@@ -19,6 +19,7 @@ export function Hosts({ hosts, may, busy, drain, keep }) {
 
 function HostState({ host }) {
   if (!host.alive) return html`<span class="standing gone">not heard of for ${spell((Date.now() - new Date(host.seen_at).getTime()) / 1000)}</span>`;
+  if (host.last_resort) return html`<span class="standing held">draining, but no other host is there: takes events until one is</span>`;
   return host.draining ? html`<span class="standing held">draining: gives its events away</span>` : html`<span class="standing good">takes events</span>`;
 }
 

@@ -23,7 +23,7 @@ const at = (host) => (host ? ` on ${host}` : "");
 
 /** @param {{what: string, event: string | null, host: string | null}} row */
 export function moved({ what, event, host }) {
-  if (what === "short") return "there are fewer slots than are wanted";
+  if (what === "short") return "what the fleet is short of changed";
   if (event && OF_EVENT[what]) return OF_EVENT[what](event, host);
   if (host && OF_HOST[what]) return `${OF_HOST[what](host)}${event ? `, for ${event}` : ""}`;
   return [what, event, host].filter(Boolean).join(" ");

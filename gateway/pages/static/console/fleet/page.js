@@ -57,7 +57,7 @@ export class FleetPage extends Component {
       <h1 tabindex="-1">Fleet</h1>
       <p class="quiet-text">A host is a machine; each of its slots runs one worker. Of the workers that attend to an event one owns it and decides; the others stand by and take over when it is gone.</p>
       <${Reading} api=${api} path=${PATH} every_ms=${EVERY_MS} turn=${turn}>${({ hosts, events, short }) => html`
-        ${short && html`<p class="notice warn"><b>There are fewer slots than are wanted.</b>${short}</p>`}
+        ${short && html`<p class="notice warn"><b>The fleet gives less than is wanted.</b>${short}</p>`}
         ${hosts.length ? html`<${Hosts} hosts=${hosts} may=${may} busy=${busy} drain=${(host) => this.drain(host)} keep=${(host) => this.keep(host)} />` : html`<${Empty} title="No machine has joined"><p>Start one with <code>./run worker --slots 4</code>. Until then whatever allocator runs decides for every event.</p><//>`}
         <${Events} events=${events} hosts=${hosts} may=${may} busy=${busy} move=${(event, free) => this.move(event, free)} />`}<//>
       <${Log} key=${turn} api=${api} go=${go} search=${search} />
