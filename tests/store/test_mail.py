@@ -18,6 +18,13 @@ SELECT %s, number, number, 'b', 'b' || number || '@example.org', 'simulated', nu
        0, 0, '[]', 1, '{}', 'succeeded', clock_timestamp() FROM generate_series(1, %s) AS number
 """
 
+BEFORE_THE_SALE = """
+-- Statistics of when there was one payment: each event seems to have one.
+UPDATE pg_class SET relpages = 1000, reltuples = 1 WHERE oid = 'payment'::regclass;
+UPDATE pg_statistic SET stadistinct = -1, stakind1 = 0, stakind2 = 0, stakind3 = 0
+ WHERE starelid = 'payment'::regclass
+"""
+
 
 @pytest.fixture
 def sold(conn: psycopg.Connection, event: int) -> int:  # noqa: F811
@@ -75,13 +82,13 @@ def test_every_buyer_is_written_to_once(conn, database_url, sold):  # noqa: F811
 def test_rows_are_not_held_against_every_payment_of_the_event(conn, sold, kind):  # noqa: F811
     """That is their product: a minute for a thousand rows of an event with fifty thousand payments."""
     conn.execute("UPDATE outbox SET kind = %s", [kind])
-    conn.execute("ANALYZE payment")
-    if kind is Told.ORDER_PAID:  # the many: also by statistics from before the sale
-        conn.execute("UPDATE pg_class SET relpages = 1000, reltuples = 1 WHERE relname = 'payment'")
     values = {"event": sold, "after": 0, "to": MANY, "of_payment": list(mail.OF_PAYMENT)}
     values |= {"of_order": list(mail.OF_ORDER), "canceled": Told.EVENT_CANCELED.value}
     values["moved"] = Told.EVENT_MOVED.value
-    steps = steps_of(conn, mail.WRITE, values)
+    with conn.transaction(force_rollback=True):  # which keeps everybody else from counting anew meanwhile
+        conn.execute("ANALYZE payment")
+        conn.execute(BEFORE_THE_SALE)
+        steps = steps_of(conn, mail.WRITE, values)
     looked_at = [
         step["Actual Loops"]
         * (

@@ -27,6 +27,14 @@ MUTANTS: list[Mutant] = [
         f"{ROWS}::test_rows_are_not_held_against_every_payment_of_the_event",
     ),
     rows(
+        Kind.BOUND,
+        "the payments of orders are read once, not for each row",
+        "paid -> (told.body ->> 'order') ->> 'email'",
+        "(SELECT email FROM payment WHERE payment.event_id = told.event_id"
+        " AND order_id = (told.body ->> 'order')::bigint)",
+        f"{ROWS}::test_rows_are_not_held_against_every_payment_of_the_event",
+    ),
+    rows(
         Kind.CONDITION,
         "an event that was read is left alone",
         " WHERE told.rows > coalesce(at.number, 0)\n",
