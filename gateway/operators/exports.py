@@ -1,4 +1,5 @@
-"""The operators' HTTP for what they take away of a sale: `…/export/{what}.{csv|json}`, streamed.
+"""The operators' HTTP for what they take away of a sale: `…/export/{what}.{csv|json}` and
+`…/settlement.csv`, streamed.
 
 What names people is for owners, and leaves a row in the audit. Few run at once, each on a connection of its
 own; one whose client reads nothing for `IDLE_SECONDS_MAX` ends in the middle of its file, and makes room.
@@ -8,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import anyio.to_thread
@@ -26,6 +28,7 @@ from store.console.export import PERSONAL, Format, What, export
 from store.errors import Unavailable
 from store.events import get_event
 from store.operators.words import Role
+from store.payments import settlement_csv
 
 log = logging.getLogger("onsale.gateway")
 
@@ -45,15 +48,45 @@ async def take_away(request: Request, event: Slug, what: What, kind: Format) -> 
     caller = caller_of(request)
     if what in PERSONAL and not caller.role.includes(Role.OWNER):
         raise Forbidden("role_required", f"{what} name people: this is for owners. Ask one of them.")
+
+    def read(number: int, conn: Conn) -> Iterator[bytes]:
+        return export(conn, number, what, kind)
+
+    begin = partial(_begin, request=request, event=event, what=what)
+    return await _stream(request, f"{event}-{what}", kind, begin, read)
+
+
+@router.get("/events/{event}/settlement.csv")
+async def take_settlement(request: Request, event: Slug) -> Response:
+    """A line for each payment that money came for and each order without one, as one file; it names nobody.
+    503 `exports_busy`."""
+
+    def read(_number: int, conn: Conn) -> Iterator[bytes]:
+        return settlement_csv.pieces(conn, event)
+
+    def begin(conn: Conn) -> int:
+        return get_event(conn, event).id
+
+    return await _stream(request, f"settlement-{event}", Format.CSV, begin, read)
+
+
+async def _stream(
+    request: Request,
+    name: str,
+    kind: Format,
+    begin: Callable[[Conn], int],
+    read: Callable[[int, Conn], Iterator[bytes]],
+) -> Response:
+    """The file that `read` gives of the event that `begin` finds, once there is room for one more."""
     pieces = _Pieces(request)
     try:
-        number = await in_database(request, lambda conn: _begin(conn, request, event, what))
-        await anyio.to_thread.run_sync(pieces.open, number, what, kind)
+        number = await in_database(request, begin)
+        await anyio.to_thread.run_sync(pieces.open, partial(read, number))
     except BaseException:
         pieces.close()
         raise
     headers = {
-        "Content-Disposition": f'attachment; filename="{event}-{what}.{kind}"',
+        "Content-Disposition": f'attachment; filename="{name}.{kind}"',
         "Cache-Control": "no-store",
     }
     return _Export(pieces, headers, MEDIA[kind])
@@ -81,7 +114,7 @@ class _Pieces:
             raise Busy("exports_busy", "Other exports are under way. Try again when they are done.")
         self._state.exports = running + 1
 
-    def open(self, event_id: int, what: What, kind: Format) -> None:
+    def open(self, read: Callable[[Conn], Iterator[bytes]]) -> None:
         """Raises `Unavailable`."""
         try:
             self._conn = psycopg.connect(
@@ -94,7 +127,7 @@ class _Pieces:
             )
         except psycopg.OperationalError as error:
             raise Unavailable("Postgres does not answer. Try again shortly.") from error
-        self._read = export(self._conn, event_id, what, kind)
+        self._read = read(self._conn)
 
     def __iter__(self) -> Iterator[bytes]:
         return self._read

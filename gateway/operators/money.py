@@ -35,7 +35,6 @@ from store.calling_off import begin, state
 from store.calling_off.state import CalledOff
 from store.calling_off.steps import step_of
 from store.figures import read as figures
-from store.payments import settlement_csv
 from store.payments.settlement import settlement
 from store.sales import Order
 from store.stream.wake import tell_holder
@@ -72,23 +71,6 @@ async def show_figures(
 async def show_settlement(request: Request, event: str) -> Response:
     """What came in, what it is for, what goes back; `balances` is false where something does not."""
     return answer(await in_database(request, lambda conn: settlement(conn, event)))
-
-
-@router.get("/events/{event}/settlement.csv")
-async def download_settlement(request: Request, event: str) -> Response:
-    """One line for each payment and each order without one."""
-
-    def write(conn: Conn) -> bytes:
-        lines = [settlement_csv.header()]
-        settlement(conn, event, lambda entry: lines.append(settlement_csv.line(entry)))
-        return "".join(lines).encode()
-
-    written = await in_database(request, write)
-    headers = {
-        "Cache-Control": "no-store",
-        "Content-Disposition": f'attachment; filename="settlement-{event}.csv"',
-    }
-    return Response(written, headers=headers, media_type="text/csv")
 
 
 @router.post("/events/{event}/cancel", openapi_extra=body_described(Reason), dependencies=OWNER)

@@ -13,7 +13,7 @@ payment (`Imbalance`) and never repaired.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -235,9 +235,23 @@ class Paid(NamedTuple):
 
 
 def settlement(conn: Conn, slug: str, tell: Callable[[Entry], object] | None = None) -> Settlement:
-    """An event's settlement; each line of its CSV is told to `tell` on the way. Raises `NotFound`.
+    """An event's settlement; each line of its CSV is told to `tell` on the way. Raises as `settling` does."""
+    going = settling(conn, slug)
+    while True:
+        try:
+            entry = next(going)
+        except StopIteration as done:
+            found: Settlement = done.value
+            return found
+        if tell is not None:
+            tell(entry)
 
-    `conn` has no transaction open. Memory does not grow with the number of payments.
+
+def settling(conn: Conn, slug: str) -> Generator[Entry, None, Settlement]:
+    """The lines of an event's CSV as they are read, then its settlement, of one moment. Raises `NotFound`.
+
+    `conn` has no transaction open, and one until the end. Memory does not grow with the number of payments
+    or orders: few rows are read ahead of the line that is asked for.
     """
     with conn.transaction():
         conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -245,13 +259,9 @@ def settlement(conn: Conn, slug: str, tell: Callable[[Entry], object] | None = N
         event_id = get_event(conn, slug).id
         sums = _Sums(slug, plan_of(conn, event_id))
         for paid in _payments(conn, event_id):
-            entry = sums.take(paid)
-            if tell is not None:
-                tell(entry)
-        for hold_id, kind, quantity, paid_at in conn.execute(WITHOUT_PAYMENT, {"event": event_id}).fetchall():
-            entry = sums.take_apart(hold_id, HoldKind(kind), quantity, paid_at)
-            if tell is not None:
-                tell(entry)
+            yield sums.take(paid)
+        for hold_id, kind, quantity, paid_at in _read(conn, WITHOUT_PAYMENT, event_id):
+            yield sums.take_apart(hold_id, HoldKind(kind), quantity, paid_at)
         unresolved = Counted(*conn.execute(UNRESOLVED, {"event": event_id}).fetchall()[0])
         out, out_minor, into, into_minor = conn.execute(MOVED, {"event": event_id}).fetchall()[0]
         at = conn.execute("SELECT now()").fetchall()[0][0]
@@ -402,10 +412,14 @@ def _wrong_in_all(
 
 
 def _payments(conn: Conn, event_id: int) -> Iterator[Paid]:
+    return map(_paid, _read(conn, PAYMENTS, event_id))
+
+
+def _read(conn: Conn, statement: str, event_id: int) -> Iterator[Sequence[Any]]:
+    """By a cursor of the server's, some rows at a time."""
     with conn.cursor("settlement") as cursor:
         cursor.itersize = ROWS_AT_ONCE
-        for row in cursor.execute(PAYMENTS, {"event": event_id}):
-            yield _paid(row)
+        yield from cursor.execute(statement.encode(), {"event": event_id})
 
 
 def _paid(row: Sequence[Any]) -> Paid:

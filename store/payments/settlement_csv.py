@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 from msgspec import structs
 
-from store.payments.settlement import Entry
+from store.payments.settlement import Conn, Entry, settling
 
 FORMULA_BEGINS: Final = ("=", "+", "-", "@")
 COLUMNS: Final = tuple(Entry.__struct_fields__)
+LINES_AT_A_TIME: Final = 500
+"""Of a file that is told in pieces."""
+
+
+def pieces(conn: Conn, slug: str) -> Iterator[bytes]:
+    """The whole file, piece by piece, of one moment. `conn` is autocommit and of this file alone until its
+    end. Raises `NotFound`."""
+    yield header().encode()
+    entries = settling(conn, slug)
+    while lines := [line(entry) for entry in islice(entries, LINES_AT_A_TIME)]:
+        yield "".join(lines).encode()
 
 
 def header() -> str:

@@ -10,10 +10,15 @@ import psycopg
 import pytest
 
 from gateway.operators import exports
+from store import sales
 from store.console.export import COLUMNS, What
 from store.operators.words import Role
+from store.payments import settlement_csv
+from store.words import HoldKind
 from tests.gateway.rig import EVENT, gateway, make_event, scenario, until
 from tests.gateway.test_live import key_of
+from tests.store.calling_off.calling import SAID, paid_event, sold
+from tests.store.test_holds import PLAN
 
 KEY = "an operator key of the tests"
 HEAD = {"Authorization": f"Bearer {KEY}"}
@@ -23,6 +28,16 @@ PATH = f"/v1/operator/events/{EVENT}/export"
 @pytest.fixture
 def event(database_url):
     return make_event(database_url)
+
+
+@pytest.fixture
+def settled(database_url):
+    """A paid order, a complimentary one and four by hand."""
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        number = paid_event(conn)
+        sold(conn, number)
+        for seat in PLAN.seats[90:94]:
+            sales.sell(conn, number, PLAN, [seat.guid], {}, "bob", HoldKind.BOX_OFFICE, SAID)
 
 
 async def get(served, path, head=HEAD):
@@ -66,6 +81,26 @@ async def test_what_is_wrong_is_said(engine_urls, event, monkeypatch):
         assert (nowhere.status, nowhere.json()["code"]) == (404, "unknown_event")
         monkeypatch.setattr(exports, "EXPORTS_MAX", 0)
         busy = await get(served, "seats.csv")
+        assert (busy.status, busy.json()["code"]) == (503, "exports_busy")
+
+
+@scenario
+async def test_the_settlement_is_a_file_of_pieces_among_the_exports(engine_urls, settled, monkeypatch):
+    monkeypatch.setattr(settlement_csv, "LINES_AT_A_TIME", 2)
+    path = "/v1/operator/events/gig/settlement.csv"
+    async with gateway(engine_urls, operator_key=KEY) as served:
+        told = await served.http("GET", path, headers=HEAD)
+        assert (told.status, told.headers["transfer-encoding"]) == (200, "chunked")
+        assert told.headers["content-type"] == "text/csv; charset=utf-8"
+        assert told.headers["content-disposition"] == 'attachment; filename="settlement-gig.csv"'
+        assert [line.split(",")[3] for line in told.body.decode().splitlines()] == [
+            "kind", "paid", "complimentary", *["box_office"] * 4
+        ]  # fmt: skip
+        await until(lambda: served.app.api.state.exports == 0)
+        nowhere = await served.http("GET", "/v1/operator/events/nowhere/settlement.csv", headers=HEAD)
+        assert (nowhere.status, nowhere.json()["code"]) == (404, "unknown_event")
+        monkeypatch.setattr(exports, "EXPORTS_MAX", 0)
+        busy = await served.http("GET", path, headers=HEAD)
         assert (busy.status, busy.json()["code"]) == (503, "exports_busy")
 
 

@@ -79,14 +79,6 @@ def test_who_has_the_figures_as_they_are_is_told_so(engine_urls, conn, event):
     assert older["etag"] != headers["etag"]
 
 
-def test_the_settlement_is_downloaded_line_by_line(engine_urls, event):
-    found = asyncio.run(raw_answer(app_for(engine_urls), "/v1/operator/events/gig/settlement.csv"))
-    headers, body = found
-    assert headers["content-type"].startswith("text/csv")
-    assert headers["content-disposition"] == 'attachment; filename="settlement-gig.csv"'
-    assert len(body.splitlines()) == 3
-
-
 async def raw_answer(app, path, etag=""):
     sent = []
 

@@ -232,6 +232,25 @@ def test_many_imbalances_are_told_up_to_a_bound_and_none_makes_it_balance(conn, 
     assert (found.balances, found.imbalances) == (False, [])
 
 
+def test_the_file_is_told_in_pieces_of_one_moment_and_little_is_read_ahead(conn, event, monkeypatch):
+    a_sale(conn, event)
+    for number in range(40, 46):
+        sales.sell(conn, event, PLAN, [GUID[number]], {}, "bob", HoldKind.BOX_OFFICE, SAID)
+    whole: list[Entry] = []
+    settlement(conn, "gig", whole.append)
+    monkeypatch.setattr("store.payments.settlement.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(settlement_csv, "LINES_AT_A_TIME", 3)
+    pieces = settlement_csv.pieces(conn, "gig")
+    begun = [next(pieces), next(pieces)]
+    rows = conn.execute("SELECT count(*) FROM pg_cursors WHERE name = 'settlement'").fetchone()
+    assert rows == (1,), "by a cursor of the server's, also orders without a payment"
+    with psycopg.connect(test_holds.url_of(conn), autocommit=True) as other:
+        sales.sell(other, event, PLAN, [GUID[50]], {}, "bob", HoldKind.BOX_OFFICE, SAID)
+    told = [*begun, *pieces]
+    assert [piece.count(b"\n") for piece in told] == [1, 3, 3, 3, 1]
+    assert b"".join(told[1:]).decode() == "".join([settlement_csv.line(entry) for entry in whole])
+
+
 def test_it_is_read_of_one_moment_and_locks_nobody(conn, event):
     paid, *_ = a_sale(conn, event)
     before = settlement(conn, "gig")

@@ -101,6 +101,14 @@ MUTANTS: list[Mutant] = [
         WHENEVER,
     ),
     settlement_csv(
+        Kind.BOUND,
+        "a settlement's file is told in pieces",
+        "islice(entries, LINES_AT_A_TIME)",
+        "islice(entries, None)",
+        "tests/store/test_settlement.py"
+        "::test_the_file_is_told_in_pieces_of_one_moment_and_little_is_read_ahead",
+    ),
+    settlement_csv(
         Kind.CONDITION,
         "what others wrote is no formula to a spreadsheet",
         "if text.lstrip().startswith(FORMULA_BEGINS) else text",
