@@ -23,14 +23,17 @@ INSERT_VENUE = """
 """
 SELECT_VENUE = "SELECT id, plan_sha256 FROM venue WHERE slug = %s"
 SELECT_PLAN = "SELECT plan, plan_sha256 FROM venue WHERE id = %s"
-# Reads a whole plan for each row, so never for more than are asked for.
-SELECT_NEWEST = """
-    SELECT id, slug, name, json_array_length(plan::json -> 'seats'),
+SELECT_NEWEST = "SELECT id, slug, name, plan_sha256, created_at FROM venue ORDER BY id DESC LIMIT %s"
+# Reads each of these plans whole.
+COUNT = """
+    SELECT plan_sha256, json_array_length(plan::json -> 'seats'),
            (SELECT coalesce(sum((area ->> 'capacity')::bigint), 0)::bigint
-              FROM json_array_elements(plan::json -> 'areas') AS area),
-           created_at
-      FROM (SELECT * FROM venue ORDER BY id DESC LIMIT %s) AS newest ORDER BY id DESC
+              FROM json_array_elements(plan::json -> 'areas') AS area)
+      FROM venue WHERE id = ANY (%s)
 """
+COUNTED_MAX = 10_000
+_counted: dict[bytes, tuple[int, int]] = {}
+"""Seats and standing of plans that were listed, by their digest: neither ever changes for one."""
 LISTED_MAX = 100
 """Venues in one list, unless more are asked for."""
 
@@ -91,5 +94,17 @@ def load_plan(conn: psycopg.Connection, venue_id: int) -> Plan:
 
 
 def newest_venues(conn: psycopg.Connection, most: int = LISTED_MAX) -> list[VenueRow]:
-    """The newest, newest first."""
-    return [VenueRow(*row) for row in conn.execute(SELECT_NEWEST, (most,))]
+    """The newest, newest first. A plan is read once by a process, however often it is listed."""
+    rows = conn.execute(SELECT_NEWEST, (most,)).fetchall()
+    counts = {row[3]: known for row in rows if (known := _counted.get(row[3])) is not None}
+    unknown = [row[0] for row in rows if row[3] not in counts]
+    if unknown:
+        counted = conn.execute(COUNT, (unknown,))
+        counts |= {digest: (seats, standing) for digest, seats, standing in counted}
+        if len(_counted) + len(unknown) > COUNTED_MAX:
+            _counted.clear()
+        _counted.update(counts)
+    return [
+        VenueRow(number, slug, name, *counts[digest], created_at)
+        for number, slug, name, digest, created_at in rows
+    ]

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from onsale.commands.venue import app
 from store.errors import Conflicted, NotFound
 from store.plan import PlanError
+from store.venues import rows
 from store.venues.make import make
 from store.venues.rows import load_plan, newest_venues, save_venue
 
@@ -75,6 +76,20 @@ def test_a_damaged_plan_is_never_handed_out(conn):
     conn.execute("UPDATE venue SET plan = plan || ' '")
     with pytest.raises(AssertionError, match="damaged"):
         load_plan(conn, venue_id)
+
+
+def test_a_plan_is_read_once_to_be_listed_and_what_is_known_of_plans_is_bounded(conn, monkeypatch):
+    monkeypatch.setattr(rows, "_counted", {})
+    monkeypatch.setattr(rows, "COUNTED_MAX", 2)
+    for seats in (3, 5):
+        save_venue(conn, f"hall-{seats}", make("hall", seats))
+    listed = newest_venues(conn)
+    assert [venue.seats for venue in listed] == [5, 3]
+    conn.execute("UPDATE venue SET plan = 'no plan at all'")
+    assert newest_venues(conn) == listed
+    save_venue(conn, "hall-7", make("hall", 7))
+    assert [venue.seats for venue in newest_venues(conn, 1)] == [7]
+    assert len(rows._counted) == 1, "what was known made room"
 
 
 @pytest.fixture

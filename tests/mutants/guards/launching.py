@@ -13,6 +13,22 @@ checking = In("store/launches/checking.py")
 uploads = In("gateway/operators/uploads.py")
 
 MUTANTS: list[Mutant] = [
+    In("store/venues/rows.py")(
+        Kind.BOUND,
+        "a plan is read once to be listed",
+        "        _counted.update(counts)\n",
+        "",
+        "tests/store/test_venue_rows.py"
+        "::test_a_plan_is_read_once_to_be_listed_and_what_is_known_of_plans_is_bounded",
+    ),
+    In("store/venues/rows.py")(
+        Kind.BOUND,
+        "what a process knows of plans has an end",
+        "            _counted.clear()\n",
+        "            pass\n",
+        "tests/store/test_venue_rows.py"
+        "::test_a_plan_is_read_once_to_be_listed_and_what_is_known_of_plans_is_bounded",
+    ),
     making(
         Kind.CONDITION,
         "a launch is made whole or not at all",
