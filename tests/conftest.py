@@ -206,7 +206,8 @@ class WorkerDatabase:
             self._connection.close()
 
     def empty(self) -> None:
-        """Ends every other session in the database and removes every row; numbering starts at 1 again."""
+        """Ends every other session in the database and removes every row; numbering starts at 1 again, and
+        what was counted of rows before is forgotten: a plan follows no other test's."""
         if self._connection is None or self._connection.broken or self._connection.closed:
             self._connection = psycopg.connect(self.url, application_name="test rig", autocommit=True)
         connection = self._connection
@@ -219,6 +220,7 @@ class WorkerDatabase:
                 connection.execute(f"TRUNCATE {', '.join(big)} CASCADE")
             connection.execute("; ".join(f"DELETE FROM {name}" for name, _ in tables))
             connection.execute(RESTART_SEQUENCES)
+            connection.execute(FORGET_COUNTED)
 
 
 BIG_TABLE_BYTES = 1024 * 1024  # above this a DELETE would leave bloat that changes the next test's plans
@@ -236,6 +238,17 @@ TABLES = """
 RESTART_SEQUENCES = """
     SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false)
     FROM pg_sequences WHERE last_value IS NOT NULL
+"""
+
+FORGET_COUNTED = """
+    -- As the template has it: of no table anything is known, whatever was analyzed or vacuumed since.
+    WITH forgotten AS (
+      DELETE FROM pg_statistic USING pg_class
+       WHERE starelid = pg_class.oid AND relnamespace = 'public'::regnamespace)
+    UPDATE pg_class SET relpages = kind.pages, reltuples = kind.rows, relallvisible = 0
+      FROM (VALUES ('r', 0, -1), ('i', 1, 0)) AS kind (name, pages, rows)
+     WHERE relkind = kind.name::"char" AND relnamespace = 'public'::regnamespace
+       AND (relpages, reltuples) IS DISTINCT FROM (kind.pages, kind.rows::real)
 """
 
 

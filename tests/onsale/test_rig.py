@@ -55,6 +55,21 @@ def test_rows_sessions_and_numbering_of_one_test_do_not_reach_the_next(worker_da
             connection.execute("DROP TABLE rig_probe")
 
 
+def test_what_was_counted_of_one_tests_rows_does_not_reach_the_plans_of_the_next(worker_database):
+    """A plan would follow from which tests this worker had before."""
+    counted = (
+        "SELECT count(*) FROM pg_class LEFT JOIN pg_statistic ON starelid = pg_class.oid"
+        " WHERE relname = 'venue' AND (reltuples >= 0 OR relpages > 0 OR starelid IS NOT NULL)"
+    )
+    with psycopg.connect(worker_database.url, autocommit=True) as connection:
+        connection.execute("INSERT INTO venue (slug, name, plan, plan_sha256) VALUES ('v', 'v', '{}', '')")
+        connection.execute("VACUUM ANALYZE venue")
+        assert connection.execute(counted).fetchone() != (0,)
+    worker_database.empty()
+    with psycopg.connect(worker_database.url) as connection:
+        assert connection.execute(counted).fetchone() == (0,)
+
+
 def test_nothing_is_traded_for_speed(database_url, redis_url):
     with psycopg.connect(database_url) as connection:
         settings = ("fsync", "synchronous_commit", "full_page_writes")
