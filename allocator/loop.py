@@ -175,7 +175,8 @@ class BatchLoop:
         return read_entries(entries, self._wishes)
 
     def _open_when_due(self) -> None:
-        """Postgres says how long until the sale begins by itself; asked again by then and each second."""
+        """Postgres says how long until the lobby or the sale begins by itself; asked again by then and each
+        second."""
         if self.memory.policy.state not in NOT_BEGUN or self._monotonic() < self._look_at:
             return
         left_us = self._truth.open_when_due()

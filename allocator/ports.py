@@ -83,7 +83,7 @@ class Truth(Protocol):
         ...
 
     def open_when_due(self) -> int | None:
-        """`store.events.open_when_due`: a draft or lobby whose time has come is opened, which is a fact."""
+        """`store.opening.open_when_due`: what is due by its schedule is begun, which is a fact."""
         ...
 
     def load(self) -> tuple[Memory, Cursor]:

@@ -23,7 +23,7 @@ from allocator.lease import Owned
 from allocator.load import Connection, load_memory
 from allocator.memory import Hold, Memory
 from allocator.ports import Begun, Cursor, Key, Known
-from store import events
+from store import opening
 from store.database import connect
 from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
 from store.ledger import GENESIS, batch_hash, copy_lines
@@ -192,7 +192,7 @@ class PostgresTruth:
 
     def open_when_due(self) -> int | None:
         try:
-            return events.open_when_due(self._conn, self._event_id)
+            return opening.open_when_due(self._conn, self._event_id)
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
 

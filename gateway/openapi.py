@@ -93,7 +93,8 @@ class PublicCalledOff(Struct):
 
 
 class PublicEvent(Struct):
-    """An event as buyers see it; times in milliseconds. `starts_at`: when it takes place."""
+    """An event as buyers see it; times in milliseconds. At `lobby_opens_at` buyers may join its
+    waiting room, at `opens_at` its sale begins; `starts_at`: when it takes place."""
 
     slug: str
     name: str
@@ -102,6 +103,7 @@ class PublicEvent(Struct):
     seats_per_buyer_max: int
     fast_gate: bool
     opens_at: int | None
+    lobby_opens_at: int | None
     extensions_max: int
     extension_seconds: int
     offer_ttl_seconds: int

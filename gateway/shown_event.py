@@ -15,6 +15,7 @@ def public(row: EventRow) -> dict[str, object]:
         "seats_per_buyer_max": row.seats_per_buyer_max,
         "fast_gate": row.fast_gate,
         "opens_at": _ms(row.opens_at),
+        "lobby_opens_at": _ms(row.lobby_opens_at),
         "extensions_max": row.extensions_max,
         "extension_seconds": row.extension_seconds,
         "offer_ttl_seconds": row.offer_ttl_seconds,

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 import psycopg
+from msgspec.structs import asdict
 from psycopg.rows import kwargs_row, tuple_row
 from psycopg.types.json import Jsonb
 
@@ -26,6 +27,7 @@ from store.errors import Conflicted, NotFound, Unavailable
 from store.lost_time import INSERT_FACT, LOCK_CURSOR, give_pause_back
 from store.plan import Plan
 from store.room.rooms import end_lobby
+from store.schedule import NO_CHANGE, Times, TimesChange, changed, check_times
 from store.terms import (
     DECIDED_BY,
     TERMS,
@@ -33,7 +35,6 @@ from store.terms import (
     changed_since,
     check,
     check_limits,
-    check_moment,
     check_terms,
     terms_in,
 )
@@ -46,8 +47,6 @@ SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 SLUG_RULE = "1 to 64 of a-z, 0-9 and -, not beginning or ending with -"
 NAME_LENGTH_MAX = 200
 LOCK_WAIT_SECONDS_MAX = 5
-OPENING_LOCKED_US = 10_000
-"""When to look again at an event that is due while an operator changes it."""
 EVENTS_MAX = 1_000
 """Most events a listing names, newest first."""
 
@@ -69,6 +68,9 @@ class Event(Terms, frozen=True, kw_only=True):
     venue_id: int
     state: EventState
     opens_at: datetime | None
+    """When its sale begins by itself."""
+    lobby_opens_at: datetime | None
+    """When its lobby does."""
     paused_at: datetime | None
     created_at: datetime
     tour: str | None = None
@@ -82,8 +84,9 @@ _READ_LOCKED = _READ + " FOR UPDATE"  # one operator at a time changes an event
 _LIST = f"SELECT {_COLUMNS} FROM event ORDER BY id DESC LIMIT {EVENTS_MAX}"
 
 _INSERT_EVENT = f"""
-INSERT INTO event (slug, name, venue_id, opens_at, {", ".join(TERMS)})
-VALUES (%(slug)s, %(name)s, %(venue)s, %(opens_at)s, {", ".join(f"%({term})s" for term in TERMS)})
+INSERT INTO event (slug, name, venue_id, opens_at, lobby_opens_at, {", ".join(TERMS)})
+VALUES (%(slug)s, %(name)s, %(venue)s, %(opens_at)s, %(lobby_opens_at)s,
+        {", ".join(f"%({term})s" for term in TERMS)})
 RETURNING id
 """
 _INSERT_SEATS = "INSERT INTO seat (event_id, seat_no) SELECT %s, generate_series(0, %s - 1)"
@@ -95,17 +98,8 @@ _SET_STATE = """
 UPDATE event SET state = %(to)s, paused_at = CASE WHEN %(to)s = 'paused' THEN clock_timestamp() END
 WHERE id = %(event)s
 """
-_OPENS_IN_US = """
-SELECT (extract(epoch FROM opens_at - clock_timestamp()) * 1000000)::bigint
-FROM event WHERE id = %s AND state IN ('draft', 'lobby') AND opens_at IS NOT NULL
-"""
-# Locks the event's row, and only once its time has come; an operator who changes it just now goes first.
-# Nothing ever becomes a draft or a lobby again, so no event opens by its schedule twice.
-_OPEN_WHEN_DUE = """
-WITH due AS (
-  SELECT id FROM event
-   WHERE id = %s AND state IN ('draft', 'lobby') AND opens_at <= clock_timestamp() FOR UPDATE SKIP LOCKED)
-UPDATE event SET state = 'open' FROM due WHERE event.id = due.id RETURNING 1
+_SET_TIMES = """
+UPDATE event SET lobby_opens_at = %(lobby_opens_at)s, opens_at = %(opens_at)s WHERE id = %(event)s
 """
 _SET_POLICY = f"""
 UPDATE event SET {", ".join(f"{term} = coalesce(%({term})s, {term})" for term in TERMS)}
@@ -144,6 +138,7 @@ def create_event(
     plan: Plan,
     *,
     opens_at: datetime | None = None,
+    lobby_opens_at: datetime | None = None,
     said: Said | None = None,
     **terms: Any,
 ) -> int:
@@ -158,10 +153,10 @@ def create_event(
         "name",
         f"1 to {NAME_LENGTH_MAX} printable characters",
     )
-    if opens_at is not None:
-        check_moment("opens_at", opens_at)
+    times = Times(lobby_opens_at, opens_at)
+    check_times(times)
     check_terms(terms)
-    values = {"slug": slug, "name": name.strip(), "venue": venue_id, "opens_at": opens_at}
+    values = {"slug": slug, "name": name.strip(), "venue": venue_id} | asdict(times)
     all_terms = Terms(**terms)
     categories = [category.name for category in plan.categories]
     check_limits(all_terms.limits, all_terms.seats_per_buyer_max, categories)
@@ -175,9 +170,9 @@ def create_event(
             conn.execute(_INSERT_AREAS, (event, [area.capacity for area in plan.areas]))
             conn.execute("INSERT INTO event_cursor (event_id) VALUES (%s)", (event,))
             conn.execute("INSERT INTO lease (event_id) VALUES (%s)", (event,))
-            _tell_allocator(conn, event)
+            tell_allocator(conn, event)
             if said is not None:
-                what = {"change": "create event", "event": slug, "opens_at": opens_at, "terms": terms}
+                what = {"change": "create event", "event": slug, **asdict(times), "terms": terms}
                 audit.write(conn, event, said, what)
     except psycopg.errors.UniqueViolation as error:
         raise Conflicted(
@@ -225,7 +220,7 @@ def set_state(
         conn.execute(_SET_STATE, {"to": to.value, "event": event.id})
         if to is EventState.OPEN:
             end_lobby(conn, event.id)
-        _tell_allocator(conn, event.id, holds_extended_us=extended_us)
+        tell_allocator(conn, event.id, holds_extended_us=extended_us)
         if said is not None:
             audit.write(conn, event.id, said, {"change": "state", "from": event.state, "to": to})
         return get_event(conn, slug)
@@ -243,43 +238,26 @@ def close_for_good(conn: Conn, slug: str) -> Event:
         return event
     extended_us = give_pause_back(conn, event.id) if event.state is EventState.PAUSED else 0
     conn.execute(_SET_STATE, {"to": EventState.CLOSED.value, "event": event.id})
-    _tell_allocator(conn, event.id, holds_extended_us=extended_us)
+    tell_allocator(conn, event.id, holds_extended_us=extended_us)
     return get_event(conn, slug)
-
-
-def open_when_due(conn: Conn, event_id: int) -> int | None:
-    """Open an event that has not begun once its `opens_at` has come, by Postgres' clock, as an operator does.
-
-    Returns how many microseconds are left until then: 0 when this call opened it, None when there is
-    nothing to wait for. Whoever calls it, however often, an event is opened by its schedule once.
-    """
-    with changing(conn):
-        row = conn.cursor(row_factory=tuple_row).execute(_OPENS_IN_US, (event_id,)).fetchone()
-        if row is None:
-            return None
-        if row[0] > 0:
-            return int(row[0])
-        if conn.execute(_OPEN_WHEN_DUE, (event_id,)).fetchone() is None:
-            return OPENING_LOCKED_US
-        end_lobby(conn, event_id)
-        _tell_allocator(conn, event_id)
-        return 0
 
 
 def set_policy(
     conn: Conn,
     slug: str,
     said: Said | None = None,
+    times: TimesChange = NO_CHANGE,
     *,
     seen: Mapping[str, Any] | None = None,
     **change: Any,
 ) -> Event:
     """Change some of `store.terms.Terms`, for requests decided from now on; running holds keep their time.
 
-    What is None stays. Which categories have a limit is settled when the sale begins: from then on how much
-    of each a buyer has is counted. `seen` has terms as whoever changes some believes them to be. Raises
-    `NotFound`, `BadRequest` for a value out of bounds, `Conflicted` (event_changed) where somebody else was
-    quicker, (limits_fixed) for other categories, (payment_fixed) where holds would be bought another way.
+    What is None stays; `times` say when it begins by itself. Which categories have a limit is settled when
+    the sale begins: from then on how much of each a buyer has is counted. `seen` has terms as whoever changes
+    some believes them to be. Raises `NotFound`, `BadRequest` for a value out of bounds, `Conflicted`
+    (event_changed) where somebody else was quicker, (limits_fixed) for other categories, (payment_fixed)
+    where holds would be bought another way, (times_fixed) for a time of what has begun.
     """
     change = {term: value for term, value in change.items() if value is not None}
     check_terms(change)
@@ -289,12 +267,13 @@ def set_policy(
             raise Conflicted("event_changed", _others_by_now(conn, event, other))
         _check_limits(conn, event, change)
         _check_payment(event, change)
+        told = _set_times(conn, event, times)
         conn.execute(_SET_POLICY, dict.fromkeys(TERMS) | _as_columns(change) | {"event": event.id})
         # no decision depends on the others; gateways and holders' writes read the event
         if not change.keys().isdisjoint(DECIDED_BY):
-            _tell_allocator(conn, event.id)
-        if said is not None and change:
-            audit.write(conn, event.id, said, {"change": "policy", "terms": change})
+            tell_allocator(conn, event.id)
+        if said is not None and (change or told):
+            audit.write(conn, event.id, said, {"change": "policy", "terms": change | told})
         return get_event(conn, slug)
 
 
@@ -314,7 +293,7 @@ def join_tour(conn: Conn, slug: str, tour_id: int) -> tuple[str | None, Event]:
             story = f"Event {slug!r} is {event.state}; only a draft can join a tour. Make a new event."
             raise Conflicted("event_not_draft", story)
         conn.execute(_JOIN_TOUR, (tour_id, event.id))
-        _tell_allocator(conn, event.id)
+        tell_allocator(conn, event.id)
         return None, get_event(conn, slug)
 
 
@@ -346,6 +325,15 @@ def load_policy(conn: Conn, event_id: int) -> Policy:
     )
 
 
+def tell_allocator(conn: Conn, event_id: int, *, holds_extended_us: int = 0) -> None:
+    """What decisions depend on now, as a fact in the caller's transaction."""
+    policy = load_policy(conn, EventId(event_id))
+    if holds_extended_us:
+        policy = msgspec.structs.replace(policy, holds_extended_us=holds_extended_us)
+    body = msgspec.json.encode(policy).decode()
+    conn.execute(INSERT_FACT, (event_id, FactKind.POLICY.value, body))
+
+
 def _check_limits(conn: Conn, event: Event, change: dict[str, Any]) -> None:
     if change.keys().isdisjoint({"limits", "seats_per_buyer_max"}):
         return
@@ -367,16 +355,19 @@ def _check_payment(event: Event, change: dict[str, Any]) -> None:
         raise Conflicted("payment_fixed", story)
 
 
+def _set_times(conn: Conn, event: Event, change: TimesChange) -> dict[str, datetime | None]:
+    """Those that are other times now. No decision depends on them: who attends to the event looks at them
+    each second."""
+    before = Times(event.lobby_opens_at, event.opens_at)
+    after = changed(event.state, before, change)
+    if after != before:
+        conn.execute(_SET_TIMES, asdict(after) | {"event": event.id})
+    was = asdict(before)
+    return {name: value for name, value in asdict(after).items() if value != was[name]}
+
+
 def _as_columns(terms: dict[str, Any]) -> dict[str, Any]:
     return {name: Jsonb(value) if isinstance(value, dict) else value for name, value in terms.items()}
-
-
-def _tell_allocator(conn: Conn, event_id: int, *, holds_extended_us: int = 0) -> None:
-    policy = load_policy(conn, EventId(event_id))
-    if holds_extended_us:
-        policy = msgspec.structs.replace(policy, holds_extended_us=holds_extended_us)
-    body = msgspec.json.encode(policy).decode()
-    conn.execute(INSERT_FACT, (event_id, FactKind.POLICY.value, body))
 
 
 def _locked(conn: Conn, slug: str) -> Event:

@@ -77,6 +77,9 @@ class EventRow(Struct, frozen=True):
     seats_per_buyer_max: int
     fast_gate: bool
     opens_at: Micros | None
+    """When its sale begins by itself."""
+    lobby_opens_at: Micros | None
+    """When its lobby does."""
     extensions_max: int
     extension_seconds: int
     offer_ttl_seconds: int
@@ -216,6 +219,7 @@ PLAN_THAT_COUNTS = """
 _EVENT = f"""
 SELECT event.id, event.slug, event.name, event.venue_id, event.state, event.hold_ttl_seconds,
        event.seats_per_buyer_max, event.fast_gate, (extract(epoch FROM event.opens_at) * 1000000)::bigint,
+       (extract(epoch FROM event.lobby_opens_at) * 1000000)::bigint,
        event.extensions_max, event.extension_seconds, event.offer_ttl_seconds, event.limits,
        tour.slug, tour.name, tour.seats_per_buyer_max,
        fee_minor, fee_basis_points, tax_basis_points, tax_included,

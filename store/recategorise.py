@@ -31,14 +31,17 @@ from store.venues.rows import load_plan
 from store.words import EventState, FactKind, Recategorise, SeatState, WasOf
 
 MINUTES_BEFORE_OPENING: Final = 5
-"""An allocator reads the plan a minute before an event opens by itself."""
+"""An allocator reads the plan a minute before a lobby or a sale begins by itself."""
 VERSIONS_MAX: Final = 100
 """Most moves of a running sale: each keeps a plan."""
 
 LOCK_EVENT: Final = f"""
 -- One move at a time: the next reads the version that this one makes.
 SELECT state, limits, state = 'draft' AND coalesce(
-         opens_at > clock_timestamp() + interval '{MINUTES_BEFORE_OPENING} minutes', true)
+         least(lobby_opens_at, opens_at)
+           > clock_timestamp() + interval '{MINUTES_BEFORE_OPENING} minutes', true)
+       -- times can be moved: who has read the plan by now has decided something, if only that it is a draft
+       AND NOT EXISTS (SELECT FROM event_cursor WHERE event_id = event.id AND batch_no > 0)
   FROM event WHERE id = %(event)s FOR NO KEY UPDATE
 """
 

@@ -91,6 +91,7 @@ event = Table(
         server_default=text("false"),
         comment="its page says how much is sold",
     ),
+    timestamp("lobby_opens_at", nullable=True),
     CheckConstraint(one_of("state", "draft", "lobby", "open", "paused", "closed"), name="event_state"),
     CheckConstraint("(state = 'paused') = (paused_at IS NOT NULL)", name="event_paused_since"),
     CheckConstraint("hold_ttl_seconds BETWEEN 1 AND 86400", name="event_hold_ttl"),

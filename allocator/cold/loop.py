@@ -86,7 +86,7 @@ class ColdLoop(BatchLoop):
             self.tick()
 
     def opens_in(self, left_us: int) -> None:
-        """So long until the sale begins by itself, as Postgres just said."""
+        """So long until the lobby or the sale begins by itself, as Postgres just said."""
         self._look_at = self._monotonic() + left_us / 1_000_000
 
     def stream_was_away(self) -> None:
@@ -126,5 +126,5 @@ class ColdLoop(BatchLoop):
         if self.memory.policy.state in NOT_BEGUN and self._monotonic() >= self._look_at:
             self._look_at = inf
             left_us = self._truth.open_when_due()
-            if left_us:
+            if left_us is not None:  # 0: one has begun just now, and the next may be due as well
                 self.opens_in(left_us)

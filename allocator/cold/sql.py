@@ -10,9 +10,12 @@ SELECT DISTINCT event_id FROM fact WHERE event_id = ANY (%s)
 """
 
 OPEN_IN: Final = """
--- How long until each begins by itself; whether it does is settled one by one (`events.open_when_due`).
-SELECT id, (extract(epoch FROM opens_at - clock_timestamp()) * 1000000)::bigint
-  FROM event WHERE id = ANY (%s) AND state IN ('draft', 'lobby') AND opens_at IS NOT NULL
+-- How long until each begins its lobby or sale by itself, whichever is next; whether it does is settled one
+-- by one (`opening.open_when_due`). A lobby's own time is over.
+SELECT id, (extract(epoch FROM next - clock_timestamp()) * 1000000)::bigint
+  FROM event, LATERAL (
+    SELECT CASE state WHEN 'draft' THEN least(lobby_opens_at, opens_at) ELSE opens_at END AS next) AS times
+ WHERE id = ANY (%s) AND state IN ('draft', 'lobby') AND next IS NOT NULL
 """
 
 WITH_ROOMS: Final = """

@@ -52,11 +52,13 @@ _Message = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": r
 
 
 class LaunchEvent(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The event's name and terms; `tour`: the slug of the tour it becomes a date of."""
+    """The event's name and terms. At `opens_at` its sale begins by itself, at `lobby_opens_at` its lobby;
+    `tour`: the slug of the tour it becomes a date of."""
 
     slug: Slug
     name: Name = ""
     opens_at: datetime | None = None
+    lobby_opens_at: datetime | None = None
     tour: str | None = None
 
 

@@ -14,6 +14,7 @@ import msgspec
 import psycopg
 from fastapi import APIRouter, Depends, Request, Response
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import fields
 
 from gateway.operators.access import (
     OPERATOR,
@@ -34,6 +35,7 @@ from gateway.operators.said import MayWhy, Note, Who
 from store import events
 from store.audit import Said
 from store.overview import read_overview
+from store.schedule import TimesChange
 from store.stream.wake import undecided
 from store.terms import PolicyChange, Terms, terms_in
 from store.waiting_overview import read_waiting
@@ -48,25 +50,32 @@ Name = Annotated[str, Meta(extra_json_schema={"maxLength": events.NAME_LENGTH_MA
 
 
 class NewEvent(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `POST /v1/operator/events` takes. `venue` is a slug; the name is the slug unless given."""
+    """What `POST /v1/operator/events` takes. `venue` is a slug; the name is the slug unless given. At
+    `lobby_opens_at` its lobby begins by itself, at `opens_at` its sale."""
 
     slug: Slug
     venue: str
     name: Name = ""
     opens_at: datetime | None = None
+    lobby_opens_at: datetime | None = None
     open: bool = False
     who: Who = ""
     why: MayWhy = ""
 
 
+_NEW_POLICY = """Other terms, for what is decided from now on; what is left out stays. `lobby_opens_at` and
+`opens_at` are when lobby and sale begin by themselves; null: by hand. `seen` has terms as you know them:
+where somebody else changed one of them, nothing is done (409 `event_changed`)."""
 NewPolicy: Any = msgspec.defstruct(
     "NewPolicy",
-    [("seen", PolicyChange | UnsetType, UNSET), ("who", Who, ""), ("why", MayWhy, "")],
+    [
+        ("seen", PolicyChange | UnsetType, UNSET),
+        ("who", Who, ""),
+        ("why", MayWhy, ""),
+        *((one.name, one.type, UNSET) for one in fields(TimesChange)),
+    ],
     bases=(PolicyChange,),
-    namespace={
-        "__doc__": "Other terms, for what is decided from now on; what is left out stays. `seen` has terms as"
-        " you know them: where somebody else changed one of them, nothing is done (409 `event_changed`)."
-    },
+    namespace={"__doc__": _NEW_POLICY},
     module=__name__,
     frozen=True,
     kw_only=True,
@@ -155,11 +164,13 @@ async def close_event(request: Request, event: str) -> Response:
 
 @router.patch("/events/{event}/policy", openapi_extra=body_described(NewPolicy), dependencies=OPERATOR)
 async def set_policy(request: Request, event: str) -> Response:
-    """Change how long holds and offers last, whether holds may be extended, seats a buyer, the fast gate."""
+    """Change how long holds and offers last, whether holds may be extended, seats a buyer, the fast gate, and
+    when lobby and sale begin by themselves: 409 `times_fixed` for what has begun."""
     wanted = await read_body(request, NewPolicy)
     said = said_by(request, wanted.who, wanted.why, "changed its terms")
     seen = None if wanted.seen is UNSET else terms_in(wanted.seen)
-    work = partial(events.set_policy, slug=event, said=said, seen=seen, **terms_in(wanted))
+    times = TimesChange(lobby_opens_at=wanted.lobby_opens_at, opens_at=wanted.opens_at)
+    work = partial(events.set_policy, slug=event, said=said, times=times, seen=seen, **terms_in(wanted))
     changed = await in_database(request, work)
     await wake_allocator(request, event)
     return answer(changed)
@@ -186,6 +197,7 @@ def _create(new: NewEvent, said: Said, conn: Conn) -> events.Event:
             venue_id,
             plan,
             opens_at=new.opens_at,
+            lobby_opens_at=new.lobby_opens_at,
             said=said,
             **terms_in(new),
         )

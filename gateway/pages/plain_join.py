@@ -12,8 +12,10 @@ CODE_LENGTH_MAX, MAIL_LENGTH_MAX = 200, 254
 def outside(seen: Seen, page: Page, words: Words) -> str:
     """For who has no place: before the sale, beside a line, or after their time ran out."""
     room, place = seen.room, seen.place
-    if room["phase"] in ("draft", "closed"):
-        return titled(words("lobby.title" if room["phase"] == "draft" else "stopped.title"))
+    if room["phase"] == "draft":
+        return early(seen, words)
+    if room["phase"] == "closed":
+        return titled(words("stopped.title"))
     missed = seen.state == "expired" and place is not None and place["begun_at"] is None
     if room["phase"] == "stopped" and not missed:
         return titled(words("stopped.title"), words("stopped.text"))
@@ -31,16 +33,30 @@ def outside(seen: Seen, page: Page, words: Words) -> str:
     return titled(words(title)) + opens + f"<p>{words(text)}</p>" + _way_in(seen, page, words, words(label))
 
 
+def early(seen: Seen, words: Words) -> str:
+    """Nobody can join yet; from when one can, where that is known."""
+    joins_at, opens_at = seen.room["lobby_opens_at"], seen.room["opens_at"]
+    if joins_at is None:
+        return titled(words("lobby.title")) + (begins(seen, words) if opens_at is not None else "")
+    sale = quiet(words("early.sale", date=words.date(opens_at))) if opens_at is not None else ""
+    until = _until(seen, words, joins_at, "early.joins")
+    return titled(words("early.title")) + until + f"<p>{words('early.text')}</p>" + sale
+
+
 def begins(seen: Seen, words: Words) -> str:
     """When the sale begins, as far as that is known."""
     opens_at = seen.room["opens_at"]
     if opens_at is None:
         return quiet(words("lobby.opens_unknown"))
-    left = opens_at - seen.room["at"]
+    return _until(seen, words, opens_at, "lobby.opens")
+
+
+def _until(seen: Seen, words: Words, at: int, says: str) -> str:
+    left = at - seen.room["at"]
     said = words("lobby.opens_soon") if left <= 0 else words.escaped(words.time(left))
-    date = words("lobby.opens_at", date=words.date(opens_at))
+    date = words("lobby.opens_at", date=words.date(at))
     return (
-        f'<p class="opens"><span>{words("lobby.opens")}</span> <b class="place-figures">{said}</b> '
+        f'<p class="opens"><span>{words(says)}</span> <b class="place-figures">{said}</b> '
         f"<small>{date}</small></p>"
     )
 

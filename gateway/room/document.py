@@ -75,6 +75,7 @@ class Status(Struct, frozen=True, kw_only=True):
     seed_sha256: str
     seed: str | None
     opens_at: int | None
+    lobby_opens_at: int | None
     begin_seconds: int
     shopping_seconds: int
     look: dict[str, Any]
@@ -127,6 +128,7 @@ def status(slug: str, now: RoomNow, *, seats_left: int | None, sold_out: bool, p
         seed_sha256=room.seed_sha256.hex(),
         seed=None if room.seed is None else room.seed.hex(),
         opens_at=_ms(now.opens_at),
+        lobby_opens_at=_ms(now.lobby_opens_at),
         begin_seconds=terms.begin_seconds,
         shopping_seconds=terms.shopping_seconds,
         look=now.look,

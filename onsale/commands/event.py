@@ -19,12 +19,20 @@ from onsale.commands import event_sales as sales
 from onsale.commands import event_seats as seats
 from onsale.commands import event_view as view
 from onsale.commands.event_seats import MayWhyOption, WhoOption
-from onsale.commands.plainly import instant, print_json, print_plainly, told_plainly, with_engines
+from onsale.commands.plainly import (
+    instant,
+    instant_or_by_hand,
+    print_json,
+    print_plainly,
+    told_plainly,
+    with_engines,
+)
 from store import events
 from store.errors import BadRequest
 from store.overview import read_overview
 from store.room import operating
 from store.room.words import RoomPolicy, RoomTerms
+from store.schedule import TimesChange
 from store.stream.wake import undecided, wake
 from store.waiting_overview import read_waiting
 from store.words import Arrival, EventState
@@ -97,6 +105,9 @@ def create(
     opens_at: Annotated[
         str | None, typer.Option(help="When it opens by itself, such as 2030-05-01T10:00+02:00.")
     ] = None,
+    lobby_opens_at: Annotated[
+        str | None, typer.Option(help="When its lobby does, before that: buyers may join from then on.")
+    ] = None,
     extensions: Annotated[int, typer.Option(help="How often a buyer may extend a hold, 0 to 20.")] = 1,
     extension_seconds: Annotated[int, typer.Option(help="By how much, each time.")] = 120,
     limit: LimitOption = None,
@@ -122,7 +133,7 @@ def create(
     data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a venue's plan on sale; a draft until it is opened, by you or at the time you give."""
+    """Put a venue's plan on sale; a draft until lobby or sale begin, by you or at the times you give."""
     with told_plainly(as_json), with_engines(data_dir) as (conn, urls):
         when, limits = instant(opens_at, "--opens-at", "invalid_event"), _limits(limit or [])
         said = seats.said_here(who, why, "put on sale")
@@ -138,6 +149,7 @@ def create(
                 seats_per_buyer_max=seats_per_buyer,
                 fast_gate=gate is Gate.on,
                 opens_at=when,
+                lobby_opens_at=instant(lobby_opens_at, "--lobby-opens-at", "invalid_event"),
                 said=said,
                 extensions_max=extensions,
                 extension_seconds=extension_seconds,
@@ -252,6 +264,12 @@ def set_policy(
     returns: ReturnsOption = None,
     transfers: TransfersOption = None,
     starts_at: StartsAtOption = None,
+    opens_at: Annotated[
+        str | None, typer.Option(help="When it opens by itself; by-hand: not at all. Until the sale begins.")
+    ] = None,
+    lobby_opens_at: Annotated[
+        str | None, typer.Option(help="When its lobby does; by-hand: not at all. While it is a draft.")
+    ] = None,
     figures: FiguresOption = None,
     who: WhoOption = None,
     why: MayWhyOption = "",
@@ -267,6 +285,10 @@ def set_policy(
             conn,
             slug,
             seats.said_here(who, why, "changed its terms"),
+            TimesChange(
+                opens_at=instant_or_by_hand(opens_at, "--opens-at", "invalid_event"),
+                lobby_opens_at=instant_or_by_hand(lobby_opens_at, "--lobby-opens-at", "invalid_event"),
+            ),
             hold_ttl_seconds=hold_ttl_seconds,
             seats_per_buyer_max=seats_per_buyer,
             limits=_limits(limit or []) if limit or no_limits else None,

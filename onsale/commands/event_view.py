@@ -14,6 +14,7 @@ from store.overview import Overview, Progress
 from store.plan import Plan
 from store.prices import PriceTerms
 from store.sales import Order
+from store.schedule import BEFORE
 from store.stream.wake import LAG_COUNT_MAX
 from store.venues.reading import amount_shown
 from store.waiting_overview import WaitingOverview, in_words
@@ -31,22 +32,32 @@ def created(event: Event, plan: Plan) -> str:
     standing = sum(area.capacity for area in plan.areas)
     places = f" and {standing:,} standing places" if standing else ""
     next_step = NEXT_STEP[event.state].format(slug=event.slug)
-    if event.state is EventState.DRAFT and event.opens_at is not None:
-        next_step = f"It opens by itself at {_moment(event.opens_at)}. Sooner: {next_step}"
+    if by_itself := _by_itself(event):
+        next_step = f"{by_itself} Sooner: {next_step}"
     return (
         f"{event.name} ({event.slug}): {len(plan.seats):,} seats{places} at {plan.name}; "
         f"it is {event.state}.\n{next_step}"
     )
 
 
+def _by_itself(event: Event) -> str:
+    """What is to begin without anybody, and when; nothing once it has begun."""
+    told = []
+    if event.lobby_opens_at is not None and event.state in BEFORE["lobby_opens_at"]:
+        told.append(f"Its lobby opens by itself at {_moment(event.lobby_opens_at)}.")
+    if event.opens_at is not None and event.state in BEFORE["opens_at"]:
+        told.append(f"It opens by itself at {_moment(event.opens_at)}.")
+    return " ".join(told)
+
+
 def listing(events: list[Event]) -> RenderableType:
     """All events, newest first."""
     if not events:
         return "No events yet. Make one: ./run event create my-event --venue VENUE --open"
-    table = Table("slug", "name", "state", "opens", box=None)
+    table = Table("slug", "name", "state", "lobby", "opens", box=None)
     for event in events:
-        opens = _moment(event.opens_at) if event.opens_at else ""
-        table.add_row(event.slug, event.name, event.state, opens)
+        lobby, opens = (_moment(when) if when else "" for when in (event.lobby_opens_at, event.opens_at))
+        table.add_row(event.slug, event.name, event.state, lobby, opens)
     return table
 
 
@@ -106,7 +117,9 @@ def terms(event: Event) -> str:
 
 def _told(event: Event) -> str:
     """What its page tells of it besides, if anything."""
-    told = [] if event.starts_at is None else [f"It takes place on {_moment(event.starts_at)}."]
+    by_itself = _by_itself(event)
+    told = [by_itself] if by_itself else []
+    told += [] if event.starts_at is None else [f"It takes place on {_moment(event.starts_at)}."]
     told += ["Its page says how much is sold."] if event.figures_on_page else []
     return "\n" + " ".join(told) if told else ""
 

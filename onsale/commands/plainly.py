@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import psycopg
 import typer
+from msgspec import UNSET, UnsetType
 from rich.console import Console, RenderableType
 
 from onsale.engines import attach_or_start
@@ -58,6 +59,17 @@ def instant(written: str | None, option: str, code: str) -> datetime | None:
             f"not {written!r}.",
         )
     return when
+
+
+BY_HAND = "by-hand"
+"""In place of a time: somebody does it."""
+
+
+def instant_or_by_hand(written: str | None, option: str, code: str) -> datetime | UnsetType | None:
+    """The same of a time that can be taken away: None for that, `UNSET` where nothing is said."""
+    if written is None:
+        return UNSET
+    return None if written == BY_HAND else instant(written, option, code)
 
 
 @contextmanager

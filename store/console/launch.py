@@ -35,6 +35,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     name: str
     state: EventState
     opens_at: int | None
+    lobby_opens_at: int | None
     starts_at: int | None
     paused_at: int | None
     capacity: int

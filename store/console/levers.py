@@ -42,6 +42,7 @@ class StateLever(Struct, frozen=True):
     value: EventState
     can: list[str]
     opens_at: int | None
+    lobby_opens_at: int | None
     paused_at: int | None
 
 
@@ -84,7 +85,8 @@ def moves_from(state: EventState) -> list[str]:
 
 
 def _state(event: Event) -> StateLever:
-    return StateLever(event.state, moves_from(event.state), _ms(event.opens_at), _ms(event.paused_at))
+    times = (_ms(event.opens_at), _ms(event.lobby_opens_at), _ms(event.paused_at))
+    return StateLever(event.state, moves_from(event.state), *times)
 
 
 def _room(room: Room) -> dict[str, Any]:

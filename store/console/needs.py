@@ -53,6 +53,9 @@ def needs_of(seen: Seen, short: str | None = None) -> list[Need]:
             found.append(("no_owner", f"{story} Start a worker, or look at the fleet's log."))
     if seen.due_seconds is not None and seen.due_seconds >= FRESH_SECONDS and seen.state in NOT_BEGUN:
         found.append(("not_opened", "It was to open by now and has not: open it, or look at its owner."))
+    elif _lobby_is_late(seen):
+        story = "Its lobby was to open by now and has not, so nobody can join."
+        found.append(("lobby_not_opened", f"{story} Open it, or look at its owner."))
     if seen.slowed_by is SlowedBy.PAYMENTS_FAILING:
         story = "Many payments fail, and the room calls fewer for it."
         found.append(("payments_failing", f"{story} Look at the payment provider; pause if it goes on."))
@@ -101,6 +104,11 @@ def needs_around(around: Around, *, stream_away: bool, limited: bool = False) ->
 def chores_in_trouble(troubles: Sequence[tuple[str, str | None]]) -> tuple[str, ...]:
     """(chore, what is wrong with it or None) → what is said of those with whom something is."""
     return tuple(f"{chore}: {trouble}" for chore, trouble in troubles if trouble is not None)
+
+
+def _lobby_is_late(seen: Seen) -> bool:
+    late = seen.lobby_due_seconds is not None and seen.lobby_due_seconds >= FRESH_SECONDS
+    return late and seen.state is EventState.DRAFT
 
 
 def _nobody_is_called(seen: Seen) -> bool:

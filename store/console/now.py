@@ -47,8 +47,10 @@ _READ: Final = f"""
 -- Of each chosen event what its owner says, what is counted of its sale, and its room.
 WITH chosen AS MATERIALIZED ({{chosen}})
 SELECT event.id, event.slug, event.name, event.state, {_MS.format("event.opens_at")} AS opens_at,
+       {_MS.format("event.lobby_opens_at")} AS lobby_opens_at,
        {_MS.format("event.starts_at")} AS starts_at, {_MS.format("event.paused_at")} AS paused_at,
        extract(epoch FROM clock_timestamp() - event.opens_at)::float8 AS due_seconds,
+       extract(epoch FROM clock_timestamp() - event.lobby_opens_at)::float8 AS lobby_due_seconds,
        money.sold, money.revenue_minor, money.orders,
        greatest(0, {_MS.format("clock_timestamp() - uncounted.since")}) AS figures_age_ms,
        (SELECT coalesce(sum(quantity), 0)::bigint FROM hold
@@ -138,10 +140,13 @@ class _Row(Struct, frozen=True, kw_only=True):
     name: str
     state: EventState
     opens_at: int | None
+    lobby_opens_at: int | None
     starts_at: int | None
     paused_at: int | None
     due_seconds: float | None
     """So long ago it was to open."""
+    lobby_due_seconds: float | None
+    """So long ago its lobby was."""
     sold: int
     revenue_minor: int
     orders: int

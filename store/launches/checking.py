@@ -18,11 +18,12 @@ from store import plan as plans
 from store.errors import BadRequest, NotFound
 from store.events import NAME_LENGTH_MAX, SLUG, SLUG_RULE, find_venue
 from store.launches.reading import PARTS, NotLaunched, Read
-from store.launches.words import CODES_MAX, Checked, Launch, NewCodes, NewEvent, NewPrices
+from store.launches.words import CODES_MAX, Begin, Checked, Launch, NewCodes, NewEvent, NewPrices
 from store.plan import Plan
 from store.room import codes, look, operating, rooms
 from store.room.look import Look
 from store.room.words import RoomPolicy, RoomTerms
+from store.schedule import Times, check_times
 from store.terms import TERMS, Terms, check_limits, check_moment, check_terms
 from store.tours import get_tour
 from store.venues import checks
@@ -77,16 +78,30 @@ def _check_event(conn: Conn, found: Read, now: datetime) -> None:
     for term in TERMS:
         if event.get(term) is not None and term != "limits":
             _said(found, f"event.{term}", check_terms, {term: event[term]})
-    opens_at, starts_at = event.get("opens_at"), event.get("starts_at")
+    _check_times(found, event, now)
+    if event.get("tour") is not None:
+        _said(found, "event.tour", get_tour, conn, event["tour"])
+
+
+def _check_times(found: Read, event: Mapping[str, Any], now: datetime) -> None:
+    """When it begins by itself: what `begin` does at once has no time."""
+    opens_at, starts_at, lobby = event.get("opens_at"), event.get("starts_at"), event.get("lobby_opens_at")
+    begin = found.plain.get("begin")
     if opens_at is not None and _said(found, "event.opens_at", check_moment, "opens_at", opens_at):
         if opens_at <= now:
             found.wrong("event.opens_at", "is over; say a time to come, or begin: open to sell at once")
         elif starts_at is not None and not found.is_wrong("event.starts_at") and starts_at <= opens_at:
             found.wrong("event.starts_at", "must be after opens_at: it takes place once it was sold")
-        if found.plain.get("begin") == "open":
+        if begin is Begin.OPEN:
             found.wrong("event.opens_at", "says when it opens by itself; leave it out where begin is open")
-    if event.get("tour") is not None:
-        _said(found, "event.tour", get_tour, conn, event["tour"])
+    if lobby is not None and _said(found, "event.lobby_opens_at", check_moment, "lobby_opens_at", lobby):
+        if lobby <= now:
+            found.wrong("event.lobby_opens_at", "is over; say a time to come, or begin: lobby to open it now")
+        elif opens_at is not None and not found.is_wrong("event.opens_at"):
+            _said(found, "event.lobby_opens_at", check_times, Times(lobby, opens_at))
+        if begin in (Begin.LOBBY, Begin.OPEN):
+            story = f"says when its lobby opens by itself; leave it out where begin is {begin}"
+            found.wrong("event.lobby_opens_at", story)
 
 
 def _check_slug_is_free(conn: Conn, found: Read) -> None:

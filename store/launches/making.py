@@ -50,6 +50,7 @@ def make(conn: Conn, there: Checked, said: Said) -> Launched:
             venue_id,
             plan,
             opens_at=wanted.event.opens_at,
+            lobby_opens_at=wanted.event.lobby_opens_at,
             **terms_in(wanted.event),
         )
         what = {"change": "launch", "venue": venue, "begin": wanted.begin.value}

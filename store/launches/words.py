@@ -36,6 +36,9 @@ class NewEvent(Terms, frozen=True, kw_only=True):
     slug: str
     name: str = ""
     opens_at: datetime | None = None
+    """When its sale begins by itself."""
+    lobby_opens_at: datetime | None = None
+    """When its lobby does."""
     tour: str | None = None
     """The slug of a tour it becomes a date of."""
 

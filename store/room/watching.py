@@ -24,6 +24,7 @@ NOW: Final = f"""
 -- The row and its event's state of one moment: they change together when the sale begins.
 SELECT room_now.*, (SELECT look FROM room WHERE room.event_id = room_now.event_id), event.state,
        (extract(epoch FROM event.opens_at) * 1000000)::bigint,
+       (extract(epoch FROM event.lobby_opens_at) * 1000000)::bigint,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        (extract(epoch FROM {RUN_BY}) * 1000000)::bigint
   FROM ({rooms.READ}) AS room_now JOIN event ON event.id = room_now.event_id
@@ -58,6 +59,7 @@ class RoomNow(Struct, frozen=True):
     """The organiser's name, colours and texts."""
     state: EventState
     opens_at: Micros | None
+    lobby_opens_at: Micros | None
     now: Micros
     run_by: Micros
     """The time that places and holds run out by: it stands while the sale is paused or nobody attends to it,
@@ -69,8 +71,8 @@ async def now(connection: Conn, event_id: int) -> RoomNow | None:
     row = await (await connection.execute(NOW, {"event": event_id})).fetchone()
     if row is None:
         return None
-    look, state, *moments = row[-5:]
-    return RoomNow(rooms.room_of(row[:-5]), look, EventState(state), *moments)
+    look, state, *moments = row[-6:]
+    return RoomNow(rooms.room_of(row[:-6]), look, EventState(state), *moments)
 
 
 async def by_id(connection: Conn, ids: Sequence[UUID]) -> list[Place]:

@@ -282,6 +282,28 @@ def test_a_draft_opens_at_its_time(house):
     )
 
 
+def test_a_draft_begins_its_lobby_and_then_its_sale_at_their_times(house):
+    def is_in(state: str) -> None:
+        read = "SELECT state FROM event WHERE id = %s"
+        house.until(lambda: house.one(read, house.ids[3]) == state, f"it is {state}")
+
+    house.ask(3)
+    house.wait_decided(3, 1)
+    house.truth.execute(
+        "UPDATE event SET state = 'draft', opens_at = clock_timestamp() + interval '1 hour' WHERE id = %s",
+        (house.ids[3],),
+    )
+    epoch = house.epoch(3)
+    house.truth.execute("UPDATE event_cursor SET epoch = epoch + 1 WHERE event_id = %s", (house.ids[3],))
+    house.ask(3)
+    house.until(lambda: house.epoch(3) > epoch + 1, "it is loaded as a draft")
+    for name, state in (("lobby_opens_at", "lobby"), ("opens_at", "open")):
+        house.truth.execute(
+            f"UPDATE event SET {name} = clock_timestamp() + interval '300 ms' WHERE id = %s", (house.ids[3],)
+        )
+        is_in(state)
+
+
 def test_told_to_stop_it_gives_all_back(house):
     house.decide_all()
     house.stop()

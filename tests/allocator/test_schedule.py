@@ -1,4 +1,4 @@
-"""A sale that opens by itself: the loop wakes for it, and once."""
+"""A lobby and a sale that begin by themselves: the loop wakes for each, and once."""
 
 from __future__ import annotations
 
@@ -81,3 +81,19 @@ def test_a_time_that_an_operator_sets_later_is_seen_by_a_loop_that_looks_once_a_
     owner.loop.turn()
     assert owner.memory.policy.state is EventState.OPEN
     assert len(looked) <= 3
+
+
+def test_the_loop_wakes_for_the_lobby_and_then_for_the_sale(owner: Owner):
+    owner.query_nothing(
+        "UPDATE event SET lobby_opens_at = clock_timestamp() + interval '200 ms',"
+        " opens_at = clock_timestamp() + interval '400 ms'"
+    )
+    while owner.memory.policy.state is not EventState.OPEN:
+        owner.loop.turn()
+    began = owner.query(
+        "SELECT input -> 'body' ->> 'state',"
+        " batch_time >= CASE input -> 'body' ->> 'state' WHEN 'lobby' THEN lobby_opens_at ELSE opens_at END"
+        " FROM ledger JOIN ledger_batch USING (event_id, batch_no) JOIN event ON event.id = event_id"
+        " WHERE kind = 'fact' AND input -> 'body' ->> 'state' <> 'draft' ORDER BY batch_no, position"
+    )
+    assert began == [("lobby", True), ("open", True)]

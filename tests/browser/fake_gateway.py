@@ -252,6 +252,7 @@ class FakeGateway:
             "seats_per_buyer_max": self.seats_per_buyer_max,
             "fast_gate": True,
             "opens_at": None,
+            "lobby_opens_at": None,
             "extensions_max": self.extensions_max,
             "extension_seconds": self.extension_seconds,
             "offer_ttl_seconds": self.offer_ttl_seconds,

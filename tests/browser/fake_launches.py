@@ -87,7 +87,7 @@ class Launch:
 
     def event(self) -> Frame:
         facts = self.facts
-        state = {name: facts[name] for name in ("opens_at", "paused_at")}
+        state = {name: facts[name] for name in ("opens_at", "lobby_opens_at", "paused_at")}
         return {
             "type": "event",
             "event": self.slug,
@@ -115,7 +115,8 @@ class Launch:
 def launch_of(slug: str, **facts: Any) -> Launch:
     """An event on sale with a waiting room; `facts` say what is otherwise."""
     usual: Frame = {
-        "name": "Nightfall, opening night", "state": "open", "opens_at": None, "starts_at": None,
+        "name": "Nightfall, opening night", "state": "open", "opens_at": None, "lobby_opens_at": None,
+        "starts_at": None,
         "paused_at": None, "capacity": 20_000, "sold": 12_480, "on_hold": 1_310, "percent_sold": 62.4,
         "revenue_minor": 748_800_00, "currency": "EUR", "figures_age_ms": 800,
         "arrived_per_second": 412.5, "decided_per_second": 409.0, "undecided": 36, "latency_ms_p50": 21.0,
@@ -138,7 +139,8 @@ def three() -> list[Launch]:
     )  # fmt: skip
     soon = launch_of(
         "matinee", name="Matinée", state="draft", admission=None, pace=None, rate=None, percent_sold=0.0,
-        opens_at=1_924_891_200_000, owner=None, standbys=[], **(dict.fromkeys(LIVE) | dict.fromkeys(SUMS, 0)),
+        opens_at=1_924_891_200_000, lobby_opens_at=1_924_887_600_000, owner=None, standbys=[],
+        **(dict.fromkeys(LIVE) | dict.fromkeys(SUMS, 0)),
     )  # fmt: skip
     soon.facts |= {"on_hold": 0, "workers": 0}
     soon.room = False

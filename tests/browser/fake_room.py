@@ -72,6 +72,7 @@ class FakeRoom:
         self.message_at = self.challenges = 0
         opens_in = self.opens_in_seconds
         self.opens_at = None if opens_in is None else self.now() + int(opens_in * 1000)
+        self.lobby_opens_at: int | None = None
 
     def now(self) -> int:
         return int((time.time() + self.server_ahead_seconds) * 1000)
@@ -101,6 +102,7 @@ class FakeRoom:
             "seed_sha256": hashlib.sha256(SEED).hexdigest(),
             "seed": SEED.hex() if drawn else None,
             "opens_at": self.opens_at,
+            "lobby_opens_at": self.lobby_opens_at,
             "begin_seconds": self.begin_seconds,
             "shopping_seconds": self.shopping_seconds,
             "look": self.look,

@@ -287,10 +287,11 @@ def test_a_question_goes_with_the_page_that_asked_and_what_went_wrong_is_not_pus
 
 
 def test_the_lever_in_view_is_the_one_that_comes_next(consoles: Tabs, demo: Launch) -> None:
-    demo.facts["state"] = "draft"
+    demo.facts |= {"state": "draft", "lobby_opens_at": 1_924_887_600_000, "opens_at": 1_924_891_200_000}
     page = open_launch(consoles)
     head, more = page.locator(".launch-head"), page.get_by_role("region", name="More moves")
     expect(head.get_by_role("button", name="Open the lobby")).to_be_visible()
+    expect(head).to_contain_text(re.compile(r"lobby opens by itself 30 Dec 2030.*; the sale 30 Dec 2030"))
     expect(more.get_by_role("button", name="Open the sale")).to_be_visible()
     demo.facts["state"] = "closed"
     page.reload()
@@ -309,7 +310,9 @@ def test_numbers_are_written_one_way_whatever_the_browsers_language(
     page.goto(f"{consoles.url}/console")
     expect(page.locator(".launch-card").first).to_contain_text("12,480 of 20,000")
     expect(page.locator(".launch-card").first).to_contain_text("€748,800.00")
-    expect(page.locator(".launch-card", has_text="Matinée")).to_contain_text("Opens 31 Dec 2030, 05:00.")
+    soon = page.locator(".launch-card", has_text="Matinée")
+    expect(soon).to_contain_text("Lobby opens 31 Dec 2030, 04:00.")
+    expect(soon).to_contain_text("Opens 31 Dec 2030, 05:00.")
     context.close()
 
 

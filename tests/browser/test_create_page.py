@@ -102,7 +102,7 @@ def test_an_event_is_made_in_one_sitting_and_a_reload_loses_nothing(page: Page, 
     expect(page.locator(".create-summary")).to_contain_text("Spring Gala")
     expect(page.locator(".create-summary")).to_contain_text("4 places")
     step(page, "Look over")
-    expect(page.get_by_text("Open its lobby by hand before")).to_be_visible()
+    expect(page.get_by_text("Only the sale opens by itself.")).to_be_visible()
     good_for_everybody(page, "review")
     shot(page, "create-review")
     page.get_by_role("button", name="Create and open the lobby now").click()
@@ -131,11 +131,14 @@ def test_what_is_wrong_is_told_at_its_fields_and_mended(page: Page, stack):
     expect(page.locator(".create-holds")).to_contain_text("40")
     step(page, "Prices")
     page.get_by_label("Fee for each ticket").fill("much")
+    step(page, "Times")
+    page.get_by_label("The sale opens").fill("2040-05-01T10:00")
+    page.get_by_label("Its lobby opens").fill("2040-05-01T11:00")
     step(page, "Waiting room")
     page.get_by_label("Pace").fill("0")
     step(page, "Look over")
     page.get_by_role("button", name="Create as draft").click()
-    expect(page.get_by_role("alert").first).to_contain_text("Nothing was made. 3 things are to be mended.")
+    expect(page.get_by_role("alert").first).to_contain_text("Nothing was made. 4 things are to be mended.")
     expect(page.get_by_label("Address")).to_have_attribute("aria-invalid", "true")
     good_for_everybody(page, "wrong")
     shot(page, "create-wrong")
@@ -144,11 +147,19 @@ def test_what_is_wrong_is_told_at_its_fields_and_mended(page: Page, stack):
     step(page, "Prices")
     expect(page.locator(".field-error").last).to_contain_text("Fee for each ticket")
     page.get_by_label("Fee for each ticket").fill("")
+    step(page, "Times")
+    expect(page.get_by_label("Its lobby opens")).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Its lobby opens").fill("2040-05-01T09:00")
     step(page, "Waiting room")
     page.get_by_label("Pace").fill("100")
     step(page, "Look over")
+    expect(page.get_by_text("Its lobby opens by itself on 1 May 2040, 09:00.")).to_be_visible()
     page.get_by_role("button", name="Create as draft").click()
     expect(page.get_by_role("heading", name="Gala is made")).to_be_visible()
+    with psycopg.connect(stack.urls.database_url, autocommit=True) as conn:
+        event = events.get_event(conn, address)
+    assert event.lobby_opens_at is not None
+    assert event.lobby_opens_at.isoformat() == "2040-05-01T09:00:00+00:00"
 
 
 def test_a_wrong_file_names_its_line_and_the_one_before_stays(page: Page):

@@ -57,6 +57,20 @@ def test_from_the_lobby_to_a_seat(page: Page, fake: FakeGateway, room: FakeRoom)
     assert fake.asked("hello")[-1]["watch"] is True
 
 
+def test_a_draft_says_when_one_can_join_and_becomes_the_lobby(page: Page, room: FakeRoom) -> None:
+    room.tell(phase="draft")
+    expect(page.get_by_role("heading", name="Not on sale yet")).to_be_visible()
+    room.tell(lobby_opens_at=room.now() + 95_000)
+    expect(page.get_by_role("heading", name="You can join soon")).to_be_visible()
+    expect(page.get_by_role("timer")).to_contain_text(re.compile(r"^1:[0-3]\d$"))
+    expect(page.get_by_text("The sale begins: ")).to_be_visible()
+    expect(page.get_by_role("button", name="Join", exact=True)).to_have_count(0)
+    good_for_everybody(page, "early")
+    room.tell(phase="lobby")
+    expect(page.get_by_role("heading", name="The sale begins soon")).to_be_visible()
+    expect(page.get_by_role("button", name="Join", exact=True)).to_be_visible()
+
+
 def in_line(page: Page, room: FakeRoom, **changes: Any) -> None:
     """Joins before the sale begins, and is drawn."""
     page.get_by_role("button", name="Join", exact=True).click()

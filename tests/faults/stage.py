@@ -194,7 +194,10 @@ class Sale:
         self.stage.heal()
         with contextlib.closing(self.connection()):
             # as if it had never been, so that no process attends to it during the next test
-            self.query("UPDATE event SET state = 'draft', paused_at = NULL, opens_at = NULL WHERE id = %s")
+            self.query(
+                "UPDATE event SET state = 'draft', paused_at = NULL, opens_at = NULL, lobby_opens_at = NULL"
+                " WHERE id = %s"
+            )
 
     def moves(self, category: str, *seats: str) -> int:
         """An operator gives seats another category, by HTTP; the version that the plan then has."""
@@ -209,6 +212,11 @@ class Sale:
         """Sets the time at which the event opens by itself."""
         when = f"clock_timestamp() + interval '{seconds} seconds'"
         self.query(f"UPDATE event SET opens_at = {when} WHERE id = %s")
+
+    def lobby_opens_in(self, seconds: float) -> None:
+        """Sets the time at which its lobby opens by itself."""
+        when = f"clock_timestamp() + interval '{seconds} seconds'"
+        self.query(f"UPDATE event SET lobby_opens_at = {when} WHERE id = %s")
 
     # --- the truth ---
 

@@ -1,4 +1,4 @@
-"""A sale that opens by itself does so once and not before its time, whoever is dead just then."""
+"""A lobby and a sale that begin by themselves do so once and not before their time, whoever is dead then."""
 
 from __future__ import annotations
 
@@ -15,18 +15,30 @@ OPENING = b"FOR UPDATE SKIP LOCKED"
 """In the statement that opens an event whose time has come."""
 
 
-def openings(truth: Truth) -> list[int]:
-    """Times of the batches that took the event's opening in."""
+LOBBY = b"state = 'draft' AND lobby_opens_at"
+"""In the one that begins its lobby."""
+
+
+def beginnings(truth: Truth, state: str) -> list[int]:
+    """Times of the batches that took in that the event is in this state."""
     batch_times = {batch.batch_no: batch.batch_time for batch in truth.batches}
     facts = [row for row in truth.ledger if row.kind == "fact" and row.outcome == "policy"]
-    return [batch_times[row.batch_no] for row in facts if read_json(row.input)["body"]["state"] == "open"]
+    return [batch_times[row.batch_no] for row in facts if read_json(row.input)["body"]["state"] == state]
 
 
-def opened_once(sale: Sale) -> None:
+def opened_once(sale: Sale) -> Truth:
     """The verdict, and that it did not open early."""
-    opens_at = sale.one("SELECT (extract(epoch FROM opens_at) * 1000000)::bigint FROM event WHERE id = %s")
-    [opened_at] = openings(sale.check())
-    assert opened_at >= opens_at
+    return begun_once(sale, "open", "opens_at")
+
+
+def begun_once(sale: Sale, state: str, name: str) -> Truth:
+    at = sale.one(f"SELECT (extract(epoch FROM {name}) * 1000000)::bigint FROM event WHERE id = %s")
+    truth = sale.check()
+    [begun_at] = beginnings(truth, state)
+    assert begun_at >= at
+    audited = "SELECT count(*) FROM audit WHERE event_id = %s AND who = 'allocator' AND what ->> 'to' = %s"
+    assert sale.query(audited, state) == [(1,)]
+    return truth
 
 
 def wait_owned(sale: Sale) -> None:
@@ -71,10 +83,37 @@ def test_an_owner_killed_at_the_time_leaves_the_opening_to_the_next(stage: Stage
         opened_once(sale)
 
 
+@pytest.mark.parametrize("when", ["just before it begins it", "when it has just begun it"])
+def test_an_owner_killed_at_the_lobbys_time_leaves_it_to_the_next(stage: Stage, when: str):
+    with stage.scheduled_sale() as sale:
+        wait_owned(sale)
+        sale.opens_in(600)
+        ann = sale.desk.buyer("ann", 0)
+        owner, epoch = sale.owner(), sale.epoch
+        proxy = stage.postgres_of[owner]
+        if when == "just before it begins it":
+            proxy.hold_before(LOBBY)
+        else:
+            proxy.hold_reply_to(COMMIT, after=LOBBY)
+        sale.lobby_opens_in(0.3)
+        assert proxy.was_held.wait(60)
+        stage.kill(owner)
+        proxy.drop_held()
+        sale.wait_taken_over(epoch)
+        sale.desk.wait(lambda: ann.event_states == ["lobby"], "the gateway says that its lobby has begun")
+        sale.opens_in(0.3)
+        sale.desk.wait(lambda: ann.event_states == ["lobby", "open"], "and then that it is open")
+        ann.ask("r1", sale.seats[0])
+        assert ann.decision("r1").outcome == "held"
+        begun_once(sale, "lobby", "lobby_opens_at")
+        opened_once(sale)
+
+
 def test_a_time_at_which_nobody_ran_is_caught_up_and_a_pause_after_it_stands(stage: Stage):
     for name in ("allocator-1", "allocator-2"):
         stage.kill(name)
     with stage.scheduled_sale() as sale:
+        sale.lobby_opens_in(0.05)
         sale.opens_in(0.1)
         until(lambda: sale.one("SELECT opens_at < clock_timestamp() FROM event WHERE id = %s"), "it is time")
         assert sale.one("SELECT state FROM event WHERE id = %s") == EventState.DRAFT
@@ -93,4 +132,5 @@ def test_a_time_at_which_nobody_ran_is_caught_up_and_a_pause_after_it_stands(sta
         assert sale.key_rows("ann", "r1") == []
         events.set_state(sale.connection(), sale.event.slug, EventState.CLOSED)
         assert ann.decision("r1").outcome == "closed"
-        opened_once(sale)
+        truth = opened_once(sale)
+        assert beginnings(truth, "lobby") == [], "both were due: nobody could join any more"

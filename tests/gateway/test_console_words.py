@@ -17,6 +17,7 @@ from store.outbox import Told
 from store.payments.states import PaymentState
 from store.room.refused import Reason
 from store.room.words import Admission, PlaceState, RoomTerms, SlowedBy
+from store.schedule import Times
 from store.terms import TERMS
 from store.words import EventState, HoldState, Outcome
 
@@ -56,7 +57,7 @@ def test_every_kind_of_change_has_words() -> None:
 
 TABLES: Final = [
     ("changes.js", "ADMITS", Admission),
-    ("changes.js", "TERMS", {*TERMS, *RoomTerms.__struct_fields__}),
+    ("changes.js", "TERMS", {*TERMS, *RoomTerms.__struct_fields__, *Times.__struct_fields__}),
     ("words.js", "STATES", EventState),
     ("words.js", "SLOWED", SlowedBy),
     ("launch/more.js", "ADMISSION", Admission),

@@ -234,7 +234,7 @@ async def test_a_closed_event_can_be_watched(engine_urls, database_url):
     make_event(database_url, state=EventState.CLOSED)
     async with gateway(engine_urls, operator_key=KEY) as served, watching(served, EVENT) as anna:
         assert (await anna.receive("event"))["state"] == {
-            "value": "closed", "can": [], "opens_at": None, "paused_at": None,
+            "value": "closed", "can": [], "opens_at": None, "lobby_opens_at": None, "paused_at": None,
         }  # fmt: skip
 
 

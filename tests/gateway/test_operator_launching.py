@@ -32,6 +32,12 @@ SELECT (SELECT count(*) FROM event), (SELECT count(*) FROM venue WHERE slug <> '
 """
 
 
+def lobby_at(when: datetime, opens_at: datetime | None = None) -> dict[str, Any]:
+    """An event whose lobby, and its sale after it, begin by themselves."""
+    sale = {} if opens_at is None else {"opens_at": opens_at.isoformat()}
+    return {"slug": "a", "lobby_opens_at": when.isoformat(), **sale}
+
+
 def whole() -> dict[str, Any]:
     """Everything that can be said of a launch."""
     return {
@@ -133,6 +139,14 @@ def test_other_prices_are_a_plan_of_their_own_under_the_events_slug(launch, conn
     assert made["prices"]["categories"][0]["price_minor"] == 2
 
 
+def test_a_draft_is_made_whose_lobby_and_sale_begin_by_themselves(launch):
+    event = lobby_at(SOON - timedelta(hours=1), SOON)
+    made = launch({"event": event, "make": {"kind": "hall", "seats": 0, "standing": 5}}).json["event"]
+    assert made["state"] == "draft"
+    assert datetime.fromisoformat(made["opens_at"]) == SOON
+    assert SOON - datetime.fromisoformat(made["lobby_opens_at"]) == timedelta(hours=1)
+
+
 def test_a_made_hall_is_put_on_sale_at_once(launch):
     body = {"event": {"slug": "hall"}, "make": {"kind": "hall", "seats": 0, "standing": 50}, "begin": "open"}
     made = launch(body).json
@@ -181,6 +195,9 @@ def test_every_field_that_is_wrong_is_named_at_once_and_nothing_is_made(launch, 
         ({"codes": [{"label": "M"}, {"label": "M "}]}, "codes.1.label"),
         ({"codes": [{"label": "M", "count": "3"}]}, "codes.0.count"),
         ({"begin": "open"}, "event.opens_at"),
+        ({"begin": "lobby", "event": lobby_at(SOON)}, "event.lobby_opens_at"),
+        ({"begin": "draft", "event": lobby_at(SOON.replace(year=2001))}, "event.lobby_opens_at"),
+        ({"begin": "draft", "event": lobby_at(SOON, SOON)}, "event.lobby_opens_at"),
         ({"begin": "never"}, "begin"),
         ({"who": "expiry"}, "who"),
         ({"why": "x" * 201}, "why"),

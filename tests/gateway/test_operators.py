@@ -183,6 +183,25 @@ def test_a_term_that_cannot_be_is_named(operator, gig, change, field):
     assert all(error["says"].startswith("must be ") for error in refused.json["errors"])
 
 
+def test_when_lobby_and_sale_begin_is_said_changed_and_taken_away_until_they_have(operator):
+    times = {"lobby_opens_at": "2030-05-01T07:00:00Z", "opens_at": "2030-05-01T08:00:00Z"}
+    made = operator("POST", "/events", {"slug": "gig", "venue": "arena"} | times)
+    assert (made.status, made.json | times) == (201, made.json)
+    assert operator("GET", "/events").json["events"] == [made.json]
+    assert operator("GET", "/events/gig").json["event"] == made.json
+    sooner = operator("PATCH", "/events/gig/policy", {"lobby_opens_at": "2030-05-01T08:00:00+02:00"})
+    assert sooner.json == made.json | {"lobby_opens_at": "2030-05-01T06:00:00Z"}
+    wrong = operator("PATCH", "/events/gig/policy", {"opens_at": "2030-05-01T06:00:00Z"})
+    assert (wrong.status, wrong.json["code"]) == (400, "invalid_event")
+    assert "lobby_opens_at must be before opens_at" in wrong.json["detail"]
+    by_hand = operator("PATCH", "/events/gig/policy", {"lobby_opens_at": None})
+    assert by_hand.json == made.json | {"lobby_opens_at": None}
+    assert operator("POST", "/events/gig/lobby").status == 200
+    late = operator("PATCH", "/events/gig/policy", {"lobby_opens_at": times["lobby_opens_at"]})
+    assert (late.status, late.json["code"]) == (409, "times_fixed")
+    assert operator("PATCH", "/events/gig/policy", {"opens_at": None}).json["opens_at"] is None
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "code"),
     [

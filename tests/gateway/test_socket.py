@@ -31,7 +31,8 @@ async def test_a_greeting_is_answered_with_the_event_and_the_buyer(engine_urls, 
         assert ann.welcome["buyer"] == "ann"
         assert ann.welcome["event"] == {
             "slug": EVENT, "name": "The gig", "state": "open", "hold_ttl_seconds": 480,
-            "seats_per_buyer_max": 8, "fast_gate": True, "opens_at": None, "limits": {}, "tour": None,
+            "seats_per_buyer_max": 8, "fast_gate": True, "opens_at": None, "lobby_opens_at": None,
+                "limits": {}, "tour": None,
             "plan": (await served.runtime.events.get(EVENT)).row.plan_sha256,
             "extensions_max": 1, "extension_seconds": 120, "offer_ttl_seconds": 600,
             "payment": "none", "late_payment": "refund", "venue": "Arena 100", "starts_at": None,

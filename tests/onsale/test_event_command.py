@@ -50,6 +50,20 @@ def test_an_event_with_a_time_says_that_it_opens_by_itself(event):
     assert "It opens by itself at 2030-05-01 08:00+00:00. Sooner: Open it with: ./run event open gig" in out
 
 
+def test_an_event_says_when_its_lobby_opens_by_itself_until_that_is_taken_away(event):
+    when = ("--lobby-opens-at", "2030-05-01T09:00+02:00", "--opens-at", "2030-05-01T10:00+02:00")
+    _, out, _ = event("create", "gig", "--venue", "arena", *when)
+    assert (
+        "Its lobby opens by itself at 2030-05-01 07:00+00:00. It opens by itself at 2030-05-01 08:00" in out
+    )
+    assert "2030-05-01 07:00+00:00" in event("list")[1]
+    later = told(event, "set", "gig", "--lobby-opens-at", "2030-05-01T07:30Z")
+    assert (later["lobby_opens_at"], later["opens_at"]) == ("2030-05-01T07:30:00Z", "2030-05-01T08:00:00Z")
+    _, out, _ = event("set", "gig", "--lobby-opens-at", "by-hand")
+    assert "Its lobby" not in out
+    assert told(event, "set", "gig", "--opens-at", "by-hand")["opens_at"] is None
+
+
 def test_every_option_reaches_the_event(event):
     words = ("--hold-ttl-seconds", "90", "--seats-per-buyer", "4", "--gate", "off", "--open")
     when = ("--opens-at", "2030-05-01T10:00+02:00")
@@ -162,6 +176,7 @@ def test_the_list_shows_every_event_and_an_empty_one_what_to_do(event):
             "offset from UTC",
         ),
         (("create", "gig", "--venue", "arena", "--opens-at", "soon"), "invalid_event", "'soon'"),
+        (("set", "there", "--lobby-opens-at", "soon"), "invalid_event", "--lobby-opens-at must be a time"),
         (("create", "there", "--venue", "arena"), "event_exists", "'there' already"),
         (("pause", "there"), "event_state", "it can become lobby or open"),
         (("resume", "there"), "event_state", "is draft, not paused"),

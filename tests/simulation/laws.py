@@ -55,7 +55,7 @@ HAND = {
     "recategorise": "recategorised",
 }
 """An operator's change, and the fact it is in the ledger."""
-NO_SEATS = {"release", "return", "admission", "room", "revoke codes"}
+NO_SEATS = {"release", "return", "admission", "room", "revoke codes", "state"}
 """Changes that are in no fact of their own."""
 BY_HAND = set(HAND.values()) - {"returned"}
 """For what came back see `tests.simulation.returned`: buyers return too."""

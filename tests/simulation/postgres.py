@@ -63,6 +63,7 @@ class EventRow(NamedTuple):
     limits: Mapping[str, int] = MappingProxyType({})
     tour: TourLimit | None = None
     opens_at: int | None = None
+    lobby_opens_at: int | None = None
 
 
 class CursorRow(NamedTuple):

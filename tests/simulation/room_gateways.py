@@ -152,8 +152,8 @@ def make_room(gateway: Gateway, slug: str) -> WaitingRoom | None:
     row, event = database.rows["room"].get(ONE), database.rows["event"][ONE]
     if row is None:
         return None
-    opens_at = None if event.opens_at is None else Micros(event.opens_at)
-    now = RoomNow(room_of(told_of(row)), {}, EventState(event.state), opens_at, *_clocks(database))
+    opens_at, lobby = (None if at is None else Micros(at) for at in (event.opens_at, event.lobby_opens_at))
+    now = RoomNow(room_of(told_of(row)), {}, EventState(event.state), opens_at, lobby, *_clocks(database))
     seats: Any = SimpleNamespace(stock=SimpleNamespace(free=[1], holds_anything=True), areas_free=[])
     pool: Any = gateway.room_pool
     news: Any = _News(gateway)

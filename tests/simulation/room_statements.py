@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from store import events
+from store import opening
 from store.room import codes, entering, joining, operating, rooms, watching
 from store.room.ballot import REQUEST_ID
 from store.room.words import MORE_SHOPPING_PART, RoomTerms
@@ -257,7 +257,8 @@ def _now(session: Session, _values: Values) -> Rows:
     room, event, database = room_of(session), session.get("event", ONE), session.database
     if room is None:
         return []
-    return [(*told_of(room), {}, event.state, event.opens_at, database.clock(), database.run_by())]
+    return [(*told_of(room), {}, event.state, event.opens_at, event.lobby_opens_at,
+             database.clock(), database.run_by())]  # fmt: skip
 
 
 def _by_id(session: Session, values: Values) -> Rows:
@@ -344,21 +345,34 @@ def _end_lobby(session: Session, _values: Values) -> Rows:
     return [(1,)]
 
 
-def _opens_in(session: Session, _values: Any) -> Rows:
+def _due_in(session: Session, _values: Any) -> Rows:
     row: EventRow = session.get("event", ONE)
-    waits = row.state in ("draft", "lobby") and row.opens_at is not None
-    return [(row.opens_at - session.database.clock(),)] if waits and row.opens_at is not None else []
+    now = session.database.clock()
+    lobby, sale = (None if at is None else at - now for at in (row.lobby_opens_at, row.opens_at))
+    return [(row.state, lobby, sale)]
+
+
+def _begin_when_due(session: Session, of: str, before: tuple[str, ...], to: str) -> Rows:
+    """Conditions on the row as it is once it is locked; no wait for who has it."""
+
+    def due() -> bool:
+        row: EventRow = session.get("event", ONE)
+        at = getattr(row, of)
+        return row.state in before and at is not None and at <= session.database.clock()
+
+    if not due() or not session.try_lock("event", ONE) or not due():
+        return []
+    row: EventRow = session.get("event", ONE)
+    session.put("event", ONE, row._replace(state=to))
+    return [(row.state,)]
+
+
+def _lobby_when_due(session: Session, _values: Any) -> Rows:
+    return _begin_when_due(session, "lobby_opens_at", ("draft",), "lobby")
 
 
 def _open_when_due(session: Session, _values: Any) -> Rows:
-    row: EventRow = session.get("event", ONE)
-    waits = row.state in ("draft", "lobby") and row.opens_at is not None
-    if not waits or row.opens_at is None or row.opens_at > session.database.clock():
-        return []
-    if not session.try_lock("event", ONE) or session.get("event", ONE).state not in ("draft", "lobby"):
-        return []
-    session.put("event", ONE, session.get("event", ONE)._replace(state="open"))
-    return [(1,)]
+    return _begin_when_due(session, "opens_at", ("draft", "lobby"), "open")
 
 
 def moment(at: int | None) -> datetime | None:
@@ -394,6 +408,7 @@ ROOMS = {
     rooms.LEAVE_OUT: ("leave out of the draw who left", _leave_out),
     rooms.END_LOBBY: ("end the lobby", _end_lobby),
     operating.SET_ADMISSION: ("set admission", _set_admission),
-    events._OPENS_IN_US: ("look when it opens", _opens_in),
-    events._OPEN_WHEN_DUE: ("open when due", _open_when_due),
+    opening.DUE_IN_US: ("look what is due", _due_in),
+    opening.LOBBY_WHEN_DUE: ("begin the lobby when due", _lobby_when_due),
+    opening.OPEN_WHEN_DUE: ("open when due", _open_when_due),
 }

@@ -144,7 +144,8 @@ def _read_event(session: Session, _values: Any) -> Rows:
     return [
         events.Event(  # type: ignore[list-item]  # the row factory's work is done here
             id=1, slug="gala", name="Gala", venue_id=1, state=EventState(row.state),
-            opens_at=moment(row.opens_at), paused_at=moment(row.paused_at),
+            opens_at=moment(row.opens_at), lobby_opens_at=moment(row.lobby_opens_at),
+            paused_at=moment(row.paused_at),
             created_at=datetime.fromtimestamp(0, UTC),
             **{term: getattr(row, term) for term in TERMS if term in row._fields},
         )

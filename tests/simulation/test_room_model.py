@@ -14,7 +14,7 @@ import pytest
 from msgspec import UNSET
 
 from allocator import keeper, pressure
-from store import events, lost_time
+from store import events, lost_time, opening
 from store.audit import Said
 from store.room import ballot, entering, joining, operating, watching
 from store.room.ballot import REQUEST_ID
@@ -191,7 +191,7 @@ class History:
         rows[ONE] = rows[ONE]._replace(opens_at=at)
         self.twin.real.execute("UPDATE event SET opens_at = to_timestamp(%s / 1000000.0)", (at,))
         while self._state() == "lobby":
-            self.twin.both(lambda conn: events.open_when_due(conn, ONE))
+            self.twin.both(lambda conn: opening.open_when_due(conn, ONE))
             self.twin.goes_by(2.0)
 
     def _state(self) -> str:

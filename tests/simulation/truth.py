@@ -17,7 +17,7 @@ from allocator.layout import Layout
 from allocator.lease import Owned
 from allocator.memory import Hold, Memory
 from allocator.ports import Begun, Cursor, Key, Known
-from store import events
+from store import opening
 from store.errors import Fenced, OutcomeUnknown, ShortWrite, Unavailable
 from store.ledger import GENESIS, batch_hash, row_digest
 from store.words import Arrival, HoldId, LedgerKind, Outcome
@@ -418,10 +418,11 @@ class VirtualTruth:
 
     def open_when_due(self) -> int | None:
         """Only events with a waiting room have a schedule here."""
-        if self._database.rows["event"][ONE].opens_at is None:
+        row = self._database.rows["event"][ONE]
+        if row.opens_at is None and row.lobby_opens_at is None:
             return None
         try:
-            return events.open_when_due(cast("Any", DoubtfulConnection(self._session)), 1)
+            return opening.open_when_due(cast("Any", DoubtfulConnection(self._session)), 1)
         except psycopg.OperationalError as error:
             raise Unavailable(str(error)) from error
 

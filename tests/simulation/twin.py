@@ -15,13 +15,13 @@ from msgspec import structs
 
 from allocator.ballot import BallotKeeper
 from allocator.keeper import Steps
-from store import events, outbox
+from store import events, opening, outbox
 from store.errors import OnsaleError
 from store.room import rooms
 from store.room.words import RoomTerms
 from store.venues.make import make
 from store.venues.rows import save_venue
-from store.words import Arrival, EventState
+from store.words import Arrival
 from tests.simulation.postgres import ONE, BatchRow, Database, EventRow, HoldRow, Session
 from tests.simulation.room_rows import CodeRow, RoomRow
 from tests.simulation.statements import AsyncConnection, Connection, Result, run_at_once
@@ -138,10 +138,11 @@ class Twin:
         self.event = events.create_event(self.real, SLUG, "Gala", save_venue(self.real, "v", PLAN), PLAN)
         assert self.event == ONE, "the virtual one has that number"
         rooms.make(self.real, SLUG, terms)
-        events.set_state(self.real, SLUG, EventState.LOBBY)
         self.world = World(seed)
+        lobby_at = self.world.now_us
+        self.real.execute("UPDATE event SET lobby_opens_at = to_timestamp(%s / 1000000.0)", (lobby_at,))
         self.world.calm = True
-        self.database = Database(self.world, PLAN, EventRow("lobby", None, 480, 8))
+        self.database = Database(self.world, PLAN, EventRow("draft", None, 480, 8, lobby_opens_at=lobby_at))
         self.database.place_of = self._as_the_real_one
         self.real.execute(f"UPDATE event_cursor SET batch_time = {SCHEMA}.clock_timestamp()")
         self.real.execute(f"UPDATE lease SET renewed_at = {SCHEMA}.clock_timestamp()")
@@ -158,6 +159,7 @@ class Twin:
         self.pieces = (_Pieces(), _Pieces())
         self.holds = 0
         self.anew()
+        assert self.both(lambda conn: opening.open_when_due(conn, ONE)) == 0, "their lobby begins"
 
     def close(self) -> None:
         self._runner.run(self._own.close())

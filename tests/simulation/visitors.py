@@ -68,8 +68,11 @@ class Visitors:
             database.rows["room_code"][code] = CodeRow(LABEL, (1, 2, 5)[number])
         self.opens_at = START_US + int(random.uniform(1.5, 4.0) * SECOND)
         event = database.rows["event"][ONE]
-        by_itself = self.opens_at if random.random() < 0.5 else None
-        database.rows["event"][ONE] = event._replace(state="lobby", opens_at=by_itself)
+        chance = random.random()
+        by_itself = self.opens_at if chance < 0.5 else None
+        lobby = (START_US + self.opens_at) // 2 if chance < 0.25 else None
+        begins = event._replace(state="lobby" if lobby is None else "draft")
+        database.rows["event"][ONE] = begins._replace(opens_at=by_itself, lobby_opens_at=lobby)
         people.buyers += [f"visitor{number}" for number in range(random.randint(4, 24))]
         self._pause = random.choice((0.02, 0.05, 0.1))
         self.acknowledged: list[tuple[str, Place]] = []

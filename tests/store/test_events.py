@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
-from store import events
+from store import events, opening
 from store.audit import Said
 from store.errors import BadRequest, Conflicted, NotFound, Unavailable
 from store.venues.make import make
@@ -415,16 +415,16 @@ def scheduled(conn, plan, in_seconds, *steps):
 @pytest.mark.parametrize("steps", [(), (LOBBY,)], ids=["draft", "lobby"])
 def test_an_event_whose_time_has_come_opens_once_and_tells_the_allocator(conn, plan, steps):
     event = scheduled(conn, plan, -1, *steps)
-    assert events.open_when_due(conn, event) == 0
+    assert opening.open_when_due(conn, event) == 0
     assert events.get_event(conn, "gig").state is OPEN
     assert facts(conn) == [events.load_policy(conn, event)]
-    assert events.open_when_due(conn, event) is None
+    assert opening.open_when_due(conn, event) is None
     assert facts(conn) == []
 
 
 def test_before_its_time_an_event_stays_as_it_is_and_says_how_long(conn, plan):
     event = scheduled(conn, plan, 3600)
-    left_us = events.open_when_due(conn, event)
+    left_us = opening.open_when_due(conn, event)
     assert left_us is not None
     assert 3_000_000_000 < left_us <= 3_600_000_000
     assert events.get_event(conn, "gig").state is DRAFT
@@ -434,13 +434,13 @@ def test_before_its_time_an_event_stays_as_it_is_and_says_how_long(conn, plan):
 @pytest.mark.parametrize("to", [PAUSED, CLOSED])
 def test_what_an_operator_did_after_the_opening_is_not_overridden(conn, plan, to):
     event = scheduled(conn, plan, -1, OPEN, to)
-    assert events.open_when_due(conn, event) is None
+    assert opening.open_when_due(conn, event) is None
     assert events.get_event(conn, "gig").state is to
     assert facts(conn) == []
 
 
 def test_an_event_without_a_schedule_waits_for_its_operator(conn, event):
-    assert events.open_when_due(conn, event) is None
+    assert opening.open_when_due(conn, event) is None
     assert events.get_event(conn, "gig").state is DRAFT
 
 
@@ -448,13 +448,13 @@ def test_an_operator_who_changes_a_due_event_goes_first(conn, database_url, plan
     event = scheduled(conn, plan, -1)
     with psycopg.connect(database_url) as operator, operator.transaction():
         events.set_state(operator, "gig", LOBBY)
-        assert events.open_when_due(conn, event) == events.OPENING_LOCKED_US
-    assert events.open_when_due(conn, event) == 0
+        assert opening.open_when_due(conn, event) == opening.OPENING_LOCKED_US
+    assert opening.open_when_due(conn, event) == 0
     assert events.get_event(conn, "gig").state is OPEN
 
 
 def test_of_many_who_open_a_due_event_at_once_one_does(conn, database_url, plan):
     event = scheduled(conn, plan, -1)
-    outcomes = at_once(database_url, *[lambda c: events.open_when_due(c, event)] * 4)
+    outcomes = at_once(database_url, *[lambda c: opening.open_when_due(c, event)] * 4)
     assert outcomes.count(0) == 1
     assert [policy.state for policy in facts(conn)] == [OPEN]

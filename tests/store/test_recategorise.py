@@ -234,9 +234,17 @@ def test_once_the_sale_is_over_categories_are_settled(conn):
 
 
 @pytest.mark.parametrize(("minutes", "version"), [(4, 1), (6, 0)])
-def test_minutes_before_an_event_opens_by_itself_a_move_is_a_fact_too(conn, minutes, version):
-    conn.execute("UPDATE event SET opens_at = now() + make_interval(mins => %s)", (minutes,))
+@pytest.mark.parametrize("first", ["lobby_opens_at", "opens_at"])
+def test_minutes_before_an_event_begins_by_itself_a_move_is_a_fact_too(conn, first, minutes, version):
+    conn.execute("UPDATE event SET opens_at = now() + interval '2 hours'")
+    conn.execute(f"UPDATE event SET {first} = now() + make_interval(mins => %s)", (minutes,))
     assert (move(conn, "Silver", "A-1").version, len(facts(conn))) == (version, version)
+
+
+def test_a_draft_that_was_attended_to_before_its_times_were_moved_is_moved_by_facts(conn):
+    conn.execute("UPDATE event SET opens_at = now() + interval '2 hours'")
+    conn.execute("UPDATE event_cursor SET batch_no = 1")
+    assert (move(conn, "Silver", "A-1").version, len(facts(conn))) == (1, 1)
 
 
 def test_a_draft_that_had_a_fact_goes_on_with_facts(conn):

@@ -269,6 +269,13 @@ def test_events_are_on_sale_as_long_as_somebody_has_to_attend_to_them(conn, plan
         conn.execute("UPDATE event SET state = %s WHERE slug = %s", (slug, slug))
     rows.add_event(conn, "soon", None)
     conn.execute("UPDATE event SET opens_at = now() + interval '30 seconds' WHERE slug = 'soon'")
+    for slug, lobby_in in (("lobby-soon", "30 seconds"), ("lobby-later", "30 minutes")):
+        rows.add_event(conn, slug, None)
+        conn.execute(
+            "UPDATE event SET lobby_opens_at = now() + %s::interval, opens_at = now() + interval '1 hour'"
+            " WHERE slug = %s",
+            (lobby_in, slug),
+        )
     conn.execute("DELETE FROM fact")
     settled(conn, planner)
-    assert set(rows.attended(conn)) == {"lobby", "open", "soon"}
+    assert set(rows.attended(conn)) == {"lobby", "open", "soon", "lobby-soon"}

@@ -52,7 +52,7 @@ def room(**other: Any) -> Room:
 
 
 def now(state: EventState = EventState.OPEN, **other: Any) -> RoomNow:
-    return RoomNow(room(**other), {}, state, None, AT, AT)
+    return RoomNow(room(**other), {}, state, None, None, AT, AT)
 
 
 def told(state: EventState = EventState.OPEN, *, left: int = 10, **other: Any) -> Status:
@@ -278,6 +278,7 @@ FIELDS = {
     "proof": False,
     "seed": None,
     "opens_at": None,
+    "lobby_opens_at": None,
     "begin_seconds": 180,
     "shopping_seconds": 900,
     "look": {},

@@ -274,7 +274,7 @@ AS_WRITTEN = [
     events(
         Kind.FACTS,
         "the allocator is told of the tour an event joins",
-        "        _tell_allocator(conn, event.id)\n        return None, get_event(conn, slug)",
+        "        tell_allocator(conn, event.id)\n        return None, get_event(conn, slug)",
         "        return None, get_event(conn, slug)",
         f"{STORE}::test_a_draft_becomes_a_date_once_with_its_reason_and_its_allocator_is_told",
     ),

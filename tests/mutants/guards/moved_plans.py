@@ -43,10 +43,24 @@ STORE: list[Mutant] = [
     ),
     recategorise(
         Kind.CONDITION,
-        "a move minutes before an event opens by itself is a fact",
-        "opens_at > clock_timestamp() + interval '{MINUTES_BEFORE_OPENING} minutes', true)",
-        "opens_at IS NOT NULL, true)",
-        f"{MOVED}::test_minutes_before_an_event_opens_by_itself_a_move_is_a_fact_too",
+        "a move minutes before an event begins by itself is a fact",
+        "           > clock_timestamp() + interval '{MINUTES_BEFORE_OPENING} minutes', true)",
+        "           IS NOT NULL, true)",
+        f"{MOVED}::test_minutes_before_an_event_begins_by_itself_a_move_is_a_fact_too",
+    ),
+    recategorise(
+        Kind.CONDITION,
+        "a move minutes before a lobby begins by itself is a fact",
+        "         least(lobby_opens_at, opens_at)\n",
+        "         opens_at\n",
+        f"{MOVED}::test_minutes_before_an_event_begins_by_itself_a_move_is_a_fact_too",
+    ),
+    recategorise(
+        Kind.CONDITION,
+        "a move of a draft that an allocator attended to is a fact",
+        " WHERE event_id = event.id AND batch_no > 0)",
+        " WHERE event_id = event.id AND batch_no < 0)",
+        f"{MOVED}::test_a_draft_that_was_attended_to_before_its_times_were_moved_is_moved_by_facts",
     ),
     recategorise(
         Kind.CONDITION,

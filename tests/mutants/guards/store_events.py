@@ -8,7 +8,6 @@ EVENTS_TEST = "tests/store/test_events.py"
 TWO = "tests/allocator/test_two_events.py"
 OTHERS_ROWS = f"{TWO}::test_what_happens_in_one_event_changes_no_row_of_another"
 HOLD_GUARDS = "tests/store/test_hold_guards.py"
-SCHEDULE = "tests/store/test_due.py"
 LOOK_UPS = "tests/store/test_reads.py"
 holds = In("store/holds.py")
 events = In("store/events.py")
@@ -26,8 +25,8 @@ EVENTS = [
     events(
         Kind.PAUSE,
         "what was given back is told to the allocator",
-        "        _tell_allocator(conn, event.id, holds_extended_us=extended_us)\n",
-        "        _tell_allocator(conn, event.id)\n",
+        "        tell_allocator(conn, event.id, holds_extended_us=extended_us)\n",
+        "        tell_allocator(conn, event.id)\n",
         f"{EVENTS_TEST}::test_running_holds_get_exactly_the_lost_time_back",
     ),
     events(
@@ -40,61 +39,16 @@ EVENTS = [
     events(
         Kind.FACTS,
         "a change of state is told to the allocator",
-        "        _tell_allocator(conn, event.id, holds_extended_us=extended_us)\n",
+        "        tell_allocator(conn, event.id, holds_extended_us=extended_us)\n",
         "",
         f"{EVENTS_TEST}::test_only_the_transitions_of_the_design_are_allowed",
     ),
     events(
         Kind.FACTS,
         "a new policy is told to the allocator",
-        "isdisjoint(DECIDED_BY):\n            _tell_allocator(conn, event.id)\n",
+        "isdisjoint(DECIDED_BY):\n            tell_allocator(conn, event.id)\n",
         "isdisjoint(DECIDED_BY):\n            pass\n",
         f"{EVENTS_TEST}::test_a_new_policy_is_whole_and_told_once",
-    ),
-]
-
-OPENS = [
-    events(
-        Kind.CLOCK,
-        "before its time an event does not open and says how long that is",
-        "        if row[0] > 0:\n            return int(row[0])\n",
-        "",
-        f"{EVENTS_TEST}::test_before_its_time_an_event_stays_as_it_is_and_says_how_long",
-    ),
-    events(
-        Kind.CLOCK,
-        "an event that opens by itself opens no earlier than the row says that is locked",
-        " AND opens_at <= clock_timestamp() FOR UPDATE",
-        " FOR UPDATE",
-        f"{SCHEDULE}::test_a_time_that_is_moved_in_the_moment_it_comes_counts",
-    ),
-    events(
-        Kind.CONDITION,
-        "an event that has begun is not opened by its schedule",
-        "FROM event WHERE id = %s AND state IN ('draft', 'lobby') AND opens_at IS NOT NULL",
-        "FROM event WHERE id = %s AND opens_at IS NOT NULL",
-        f"{EVENTS_TEST}::test_what_an_operator_did_after_the_opening_is_not_overridden",
-    ),
-    events(
-        Kind.CONDITION,
-        "of many who open an event by its schedule one does",
-        "WHERE id = %s AND state IN ('draft', 'lobby') AND opens_at <= clock_timestamp()",
-        "WHERE id = %s AND opens_at <= clock_timestamp()",
-        f"{SCHEDULE}::test_who_closes_an_event_in_the_moment_it_is_due_is_not_overridden",
-    ),
-    events(
-        Kind.LOCK_ORDER,
-        "an owner does not wait for an operator who changes a due event",
-        " FOR UPDATE SKIP LOCKED)",
-        " FOR UPDATE)",
-        f"{EVENTS_TEST}::test_an_operator_who_changes_a_due_event_goes_first",
-    ),
-    events(
-        Kind.FACTS,
-        "an opening by schedule is told to the allocator",
-        "        _tell_allocator(conn, event_id)\n        return 0\n",
-        "        return 0\n",
-        f"{EVENTS_TEST}::test_an_event_whose_time_has_come_opens_once_and_tells_the_allocator",
     ),
 ]
 
@@ -161,4 +115,4 @@ LOOKUPS = [
     ),
 ]
 
-MUTANTS: list[Mutant] = [*EVENTS, *OPENS, *LOOKUPS]
+MUTANTS: list[Mutant] = [*EVENTS, *LOOKUPS]

@@ -157,6 +157,17 @@ def test_an_event_that_has_not_opened_in_time_needs_a_hand(conn):
     assert codes(Reader(conn).launches()[0]) == ["not_opened"]
 
 
+def test_a_lobby_that_has_not_begun_in_time_needs_a_hand_until_somebody_begins_it(conn):
+    plan = plan_of()
+    create_event(conn, "gala", "Gala", save_venue(conn, "house", plan), plan)
+    conn.execute("UPDATE event SET lobby_opens_at = now() + interval '1 h'")
+    assert codes(Reader(conn).launches()[0]) == []
+    conn.execute("UPDATE event SET lobby_opens_at = now() - interval '7 s'")
+    assert codes(Reader(conn).launches()[0]) == ["lobby_not_opened"]
+    conn.execute("UPDATE event SET state = 'lobby'")
+    assert codes(Reader(conn).launches()[0]) == []
+
+
 def test_a_room_says_who_waits_and_that_nobody_is_called(conn):
     plan = plan_of()
     create_event(conn, "gala", "Gala", save_venue(conn, "house", plan), plan)

@@ -57,6 +57,7 @@ const TERMS = {
   hold_ttl_seconds: ["time of a hold", "s"], offer_ttl_seconds: ["time of an offer", "s"], seats_per_buyer_max: ["most seats a buyer"], fast_gate: ["fast gate"],
   extensions_max: ["times a hold is extended"], extension_seconds: ["time of an extension", "s"], limits: ["limits by category"], payment: ["paying"],
   late_payment: ["late money"], returns_allowed: ["returning tickets"], transfers_allowed: ["giving tickets away"], starts_at: ["when it takes place"],
+  lobby_opens_at: ["when its lobby opens"], opens_at: ["when the sale opens"],
   figures_on_page: ["figures on its page"], policy: ["who is first"], ballot: ["wishes before the sale"], pace: ["pace"], shopping_max: ["most inside"],
   begin_seconds: ["time to come in", "s"], shopping_seconds: ["time to choose", "s"], more_begin_max: ["times more to come in"],
   more_shopping_max: ["times more to choose"], proof: ["proof of work"], proof_above_per_minute: ["joins a minute that ask for proof"],
@@ -66,7 +67,7 @@ const VALUES = { true: "on", false: "off", null: "no limit", draw: "a draw", fif
 const byName = (of) => Object.entries(of).map(([name, most]) => `${name} ${most}`).join(", ") || "none";
 function termInWords([name, value]) {
   const [words, unit] = TERMS[name] ?? [name.replaceAll("_", " ")];
-  const said = VALUES[String(value)] ?? (typeof value === "number" ? count(value) : typeof value === "object" ? byName(value) : name.endsWith("_at") ? moment(value) : value);
+  const said = value === null && name.endsWith("_at") ? "by hand" : VALUES[String(value)] ?? (typeof value === "number" ? count(value) : typeof value === "object" ? byName(value) : name.endsWith("_at") ? moment(value) : value);
   return `${words} to ${said}${unit && typeof value === "number" ? ` ${unit}` : ""}`;
 }
 const listed = (terms) => Object.entries(terms ?? {}).map(termInWords).join(", ");

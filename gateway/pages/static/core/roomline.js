@@ -12,7 +12,8 @@
  * @property {number | null} seats_left
  * @property {boolean} sold_out
  * @property {"none" | "filing" | "deciding" | "done"} ballot
- * @property {number | null} opens_at
+ * @property {number | null} opens_at when the sale begins by itself
+ * @property {number | null} lobby_opens_at when buyers may join
  * @property {number} version
  * @property {number} at by the server's clock, in milliseconds, as all times
  *

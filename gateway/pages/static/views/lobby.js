@@ -1,4 +1,4 @@
-// Before the sale begins: when that is, joining, the ballot's wish, and what the draw is committed to. Also
+// Before the sale begins: when that is and from when one can join, joining, the ballot's wish, and what the draw is committed to. Also
 // joining a line that is there already.
 
 import { wantOf } from "../core/choice.js";
@@ -10,6 +10,7 @@ import { Component, html } from "../html.js";
 import { Commitment } from "./commitment.js";
 import { Join } from "./join.js";
 import { MailMe } from "./mail.js";
+import { Standing } from "./panel.js";
 import { Leave, ResumeLink, TellMe } from "./place.js";
 import { Ticks } from "./ticks.js";
 import { BestWish } from "./wish.js";
@@ -52,15 +53,33 @@ export function Outside({ sale }) {
   </section>`;
 }
 
+/** Nobody can join yet, but it is known when. @param {{sale: Sale}} props */
+export function Early({ sale }) {
+  const { room } = sale;
+  const { words, status } = room;
+  if (!status.lobby_opens_at) return html`<${Standing} sale=${sale} topic="draft" />`;
+  return html`<section class="card lobby" aria-label=${words("early.title")}>
+    <h2 tabindex="-1">${words("early.title")}</h2>
+    <${Until} room=${room} at=${status.lobby_opens_at} says="early.joins" />
+    <p>${words("early.text")}</p>
+    ${status.opens_at && html`<p class="quiet-text">${words("early.sale", { date: dateOf(status.opens_at) })}</p>`}
+  </section>`;
+}
+
+function Opens({ room }) {
+  const { words, status } = room;
+  if (!status.opens_at) return html`<p class="quiet-text">${words("lobby.opens_unknown")}</p>`;
+  return html`<${Until} room=${room} at=${status.opens_at} says="lobby.opens" />`;
+}
+
 /** By the server's clock, drawn each second. */
-class Opens extends Ticks {
-  render({ room }) {
-    const { words, status } = room;
-    if (!status.opens_at) return html`<p class="quiet-text">${words("lobby.opens_unknown")}</p>`;
-    const left_ms = Math.max(0, status.opens_at - room.now());
-    return html`<p class="opens"><span>${words("lobby.opens")}</span>
+class Until extends Ticks {
+  render({ room, at, says }) {
+    const { words } = room;
+    const left_ms = Math.max(0, at - room.now());
+    return html`<p class="opens"><span>${words(says)}</span>
       <b role="timer" class="place-figures">${left_ms ? clockFace(left_ms) : words("lobby.opens_soon")}</b>
-      <small>${words("lobby.opens_at", { date: dateOf(status.opens_at) })}</small></p>`;
+      <small>${words("lobby.opens_at", { date: dateOf(at) })}</small></p>`;
   }
 }
 

@@ -2,7 +2,7 @@
 // what this buyer has already.
 
 import { Component, html } from "../html.js";
-import { Lobby, Outside } from "./lobby.js";
+import { Early, Lobby, Outside } from "./lobby.js";
 import { Deciding, Drawing, Line } from "./line.js";
 import { Message } from "./message.js";
 import { NoWayBack, Onward, WayBack } from "./onward.js";
@@ -13,7 +13,7 @@ import { Missed, Turn } from "./turn.js";
 import { WaitingList } from "./waiting.js";
 
 const VIEWS = {
-  draft: Standing, lobby: Lobby, drawing: Drawing, deciding: Deciding, line: Line, turn: Turn, inside: Onward,
+  draft: Early, lobby: Lobby, drawing: Drawing, deciding: Deciding, line: Line, turn: Turn, inside: Onward,
   missed: Missed, time_over: Missed, outside: Outside, over: Standing,
 };
 

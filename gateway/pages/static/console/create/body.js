@@ -68,7 +68,8 @@ export function bodyOf(draft, currency, begin) {
   const body = {
     ...sourceOf(draft),
     event: given({
-      slug: draft.slug || slugOf(draft.name), name: draft.name, opens_at: begin === "open" ? undefined : moment(times.opens_at), starts_at: moment(times.starts_at),
+      slug: draft.slug || slugOf(draft.name), name: draft.name, lobby_opens_at: begin === "draft" && room.wanted ? moment(times.lobby_opens_at) : undefined,
+      opens_at: begin === "open" ? undefined : moment(times.opens_at), starts_at: moment(times.starts_at),
       hold_ttl_seconds: whole(rules.hold_minutes, 60), offer_ttl_seconds: whole(rules.offer_minutes, 60),
       seats_per_buyer_max: whole(rules.seats_per_buyer_max), limits, fast_gate: rules.fast_gate, payment: rules.payment,
       late_payment: rules.late_payment, extensions_max: whole(rules.extensions_max), extension_seconds: whole(rules.extension_seconds),
@@ -93,7 +94,7 @@ export function bodyOf(draft, currency, begin) {
 
 /** Which step a field of the body is on. @type {[RegExp, number][]} */
 const STEP_OF = [
-  [/^event\.(slug|name)$|^(plan|make|venue)/, 0], [/^prices/, 1], [/^event\.(opens|starts)_at/, 2], [/^room|^codes/, 4], [/^look|^message/, 5], [/^event/, 3],
+  [/^event\.(slug|name)$|^(plan|make|venue)/, 0], [/^prices/, 1], [/^event\.(lobby_opens|opens|starts)_at/, 2], [/^room|^codes/, 4], [/^look|^message/, 5], [/^event/, 3],
 ];
 
 /** @param {string} field */

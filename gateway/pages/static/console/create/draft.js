@@ -14,7 +14,7 @@ export const emptyDraft = () => ({
   source: { kind: "file", text: "", file_name: "", venue: "", made: { kind: "theatre", seats: "500", standing: "" } },
   reading: { currency: "EUR", default_price: "", standing: {} },
   prices: { categories: {}, fee: "", fee_percent: "", tax_percent: "", tax_included: true },
-  times: { opens_at: "", starts_at: "" },
+  times: { lobby_opens_at: "", opens_at: "", starts_at: "" },
   rules: {
     hold_minutes: "8", offer_minutes: "10", seats_per_buyer_max: "8", limits: {}, fast_gate: true, payment: "required",
     late_payment: "refund", extensions_max: "1", extension_seconds: "120", returns_allowed: false, transfers_allowed: false,

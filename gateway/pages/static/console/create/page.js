@@ -144,6 +144,6 @@ export class CreatePage extends Component {
 
 /** What was said about a part that is changed now is no longer so. */
 function forgotten(errors, part) {
-  const of = { name: /^event\.name|^event\.slug/, slug: /^event\.slug/, source: /^(plan|make|venue)/, reading: /^(plan|make)|currency/, prices: /^prices/, times: /^event\.(opens|starts)_at/, room: /^(room|codes|look|message)/, texts: /^(look|message)/ }[part] ?? /^event\.(?!slug|name|opens_at|starts_at)/;
+  const of = { name: /^event\.name|^event\.slug/, slug: /^event\.slug/, source: /^(plan|make|venue)/, reading: /^(plan|make)|currency/, prices: /^prices/, times: /^event\.(lobby_opens|opens|starts)_at/, room: /^(room|codes|look|message)/, texts: /^(look|message)/ }[part] ?? /^event\.(?!slug|name|lobby_opens_at|opens_at|starts_at)/;
   return Object.fromEntries(Object.entries(errors).filter(([field]) => !of.test(field)));
 }

@@ -14,11 +14,12 @@ const missing = ({ draft, seen }) => [
 export function Review({ draft, seen, making, make, go, wrong }) {
   const gaps = missing({ draft, seen });
   const opens = draft.times.opens_at;
+  const lobby = draft.room.wanted && draft.times.lobby_opens_at;
   return html`<div class="fields">
     ${gaps.length > 0 ? html`<ul class="create-warnings" aria-label="Still missing">${gaps.map(([step, words]) => html`<li key=${words}>${words} <button type="button" class="button quiet small" onClick=${() => go(step)}>Go there</button></li>`)}</ul>`
-      : html`<p>${seen.holds.name}: ${counted(seen.holds.seats + seen.holds.places, "place")}. ${opens ? `It opens by itself on ${saidTime(opens)}.` : "You open it by hand."} Waiting room: ${saidRoom(draft)}.</p>`}
+      : html`<p>${seen.holds.name}: ${counted(seen.holds.seats + seen.holds.places, "place")}. ${lobby ? `Its lobby opens by itself on ${saidTime(lobby)}. ` : ""}${opens ? `It opens by itself on ${saidTime(opens)}.` : "You open it by hand."} Waiting room: ${saidRoom(draft)}.</p>`}
     ${wrong && html`<p class="create-problem">${wrong}</p>`}
-    ${opens && draft.room.wanted && html`<p class="create-warnings">Only the sale opens by itself. Open its lobby by hand before, so that buyers can join the line.</p>`}
+    ${opens && draft.room.wanted && !lobby && html`<p class="create-warnings">Only the sale opens by itself. Say when its lobby does, or open it by hand before, so that buyers can join the line.</p>`}
     ${seen?.holds.warnings.length > 0 && html`<ul class="create-warnings" aria-label="Worth a look">${seen.holds.warnings.map((one) => html`<li key=${one}>${one}</li>`)}</ul>`}
     <p class="quiet-text">All of it is made at once, or nothing. A draft is seen by nobody, and can be rehearsed.${draft.room.wanted ? " With the lobby open, buyers may join the waiting room now." : ""}</p>
     <p class="create-next"><button type="button" class="button main" disabled=${gaps.length > 0 || making} onClick=${() => make("draft")}>Create as draft</button>

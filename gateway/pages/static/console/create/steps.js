@@ -29,7 +29,8 @@ export function TimesStep({ draft, set, errors }) {
   const put = (more) => set("times", { ...times, ...more });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return html`<div class="fields"><div class="field-row">
-    <${Line} name="opens-at" label="The sale opens" type="datetime-local" value=${times.opens_at} change=${(opens_at) => put({ opens_at })} error=${errors["event.opens_at"]} says=${`It opens by itself then, in your time (${zone}). Left out, you open it by hand.${draft.room.wanted ? " Its lobby you open by hand before, so that buyers can join the line." : ""}`} />
+    <${Line} name="opens-at" label="The sale opens" type="datetime-local" value=${times.opens_at} change=${(opens_at) => put({ opens_at })} error=${errors["event.opens_at"]} says=${`It opens by itself then, in your time (${zone}). Left out, you open it by hand.`} />
+    ${draft.room.wanted && html`<${Line} name="lobby-opens-at" label="Its lobby opens" type="datetime-local" value=${times.lobby_opens_at} change=${(lobby_opens_at) => put({ lobby_opens_at })} error=${errors["event.lobby_opens_at"]} says="Before the sale: buyers may join its waiting room from then on. Left out, you open it by hand." />`}
     <${Line} name="starts-at" label="It takes place" type="datetime-local" value=${times.starts_at} change=${(starts_at) => put({ starts_at })} error=${errors["event.starts_at"]} says="Printed on tickets." /></div></div>`;
 }
 

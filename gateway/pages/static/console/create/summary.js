@@ -22,6 +22,7 @@ export function Summary({ draft, seen, looking, slug }) {
     ["Event", draft.name || "no name yet"], ["Address", slug ? `/e/${slug}` : "–"],
     ["House", seen ? counted(seen.holds.seats + seen.holds.places, "place") : looking ? "looking at the plan …" : "no plan yet"],
     ["Sold out", house ? money(house.net, seen.holds.currency) : "–"],
+    ...(draft.room.wanted ? [["Lobby", draft.times.lobby_opens_at ? saidTime(draft.times.lobby_opens_at) : "by hand"]] : []),
     ["Opens", draft.times.opens_at ? saidTime(draft.times.opens_at) : "by hand"],
     ["Takes place", draft.times.starts_at ? saidTime(draft.times.starts_at) : "–"],
     ["A buyer", `up to ${counted(Number(draft.rules.seats_per_buyer_max) || 0, "ticket")}, held ${draft.rules.hold_minutes || "–"} min`],

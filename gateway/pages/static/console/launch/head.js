@@ -17,7 +17,7 @@ export function Head({ now, name, levers, may, say }) {
   return html`<header class="launch-head" aria-label="State and levers">
     <div class="launch-head-title"><h1 tabindex="-1" title=${name}>${name}</h1><${State} state=${state.value} />
       ${state.value === "paused" && state.paused_at && html`<span class="quiet-text">since ${moment(state.paused_at)}</span>`}
-      ${(state.value === "draft" || state.value === "lobby") && state.opens_at && html`<span class="quiet-text">opens by itself ${moment(state.opens_at)}${state.value === "draft" && room ? "; its lobby opens by hand" : ""}</span>`}</div>
+      ${byItself(state, room) && html`<span class="quiet-text">${byItself(state, room)}</span>`}</div>
     ${may ? html`<div class="levers">
       ${main && html`<button type="button" class=${`button ${main === "pause" ? "quiet pauses" : "main"}`} disabled=${busy} onClick=${() => levers.state(main, name)}>${levers.sending === main ? "Sending…" : STATE_MOVES[main].act}</button>`}
       ${state.value !== "closed" && (room ? html`<${Pace} key="pace" room=${room} levers=${levers} /><button type="button" class="button quiet" disabled=${busy} onClick=${say}>${room.message ? "Change the message" : "Message"}</button>` : html`<p class="quiet-text">No waiting room: nobody waits in line, so there is no pace and no message.</p>`)}
@@ -25,6 +25,15 @@ export function Head({ now, name, levers, may, say }) {
     ${room?.message && html`<p class="said" title=${room.message}><b>All who wait read:</b> ${room.message} <small>since ${moment(room.message_at)}</small></p>`}
     ${room?.slowed_by && html`<p class="slowed" data-why=${room.slowed_by}>${SLOWED[room.slowed_by]}</p>`}
   </header>`;
+}
+
+/** What begins without anybody, and when. */
+function byItself({ value, lobby_opens_at, opens_at }, room) {
+  const draft = value === "draft";
+  const lobby = draft && lobby_opens_at ? `lobby opens by itself ${moment(lobby_opens_at)}` : "";
+  const sale = (draft || value === "lobby") && opens_at ? `${lobby ? "the sale" : "opens by itself"} ${moment(opens_at)}` : "";
+  const hand = sale && draft && room && !lobby && "its lobby opens by hand";
+  return [lobby, sale, hand].filter(Boolean).join("; ");
 }
 
 /** A number with − and +, set by Enter or the button that comes with a change. @extends {Component<{room: any, levers: import("./moves.js").Levers}>} */

@@ -77,6 +77,7 @@ function Card({ launch }) {
   const shown = state === "draft" ? [] : numbers;
   return html`<li class=${`card launch-card ${needs.length ? "needs" : ""}`}>
     <div class="launch-title"><h2><a href=${`/console/e/${encodeURIComponent(slug)}`}>${name}</a></h2><${State} state=${state} /></div>
+    ${launch.lobby_opens_at && state === "draft" && html`<p class="quiet-text">Lobby opens ${moment(launch.lobby_opens_at)}.</p>`}
     ${launch.opens_at && (state === "draft" || state === "lobby") && html`<p class="quiet-text">Opens ${moment(launch.opens_at)}.</p>`}
     <${Hands} needs=${needs} />
     <p class="launch-sold"><b>${percent(percent_sold)}</b> <span>sold: ${count(sold)} of ${count(capacity)}</span></p>
