@@ -38,6 +38,7 @@ from store.errors import FieldError
 from store.event_prices import EventPrices, ShownPrices
 from store.events import Event
 from store.figures.read import EventFigures, PublicFigures
+from store.offered import Offered
 from store.overview import Overview
 from store.payments.settlement import Settlement
 from store.payments.shown import ShownPayment
@@ -346,7 +347,9 @@ CALLS: dict[tuple[str, str], Call] = {
         {200: ("What has this category now.", Recategorised)}, (400, 404, 409, 413, 503), "operator"
     ),
     ("get", "/v1/operator/events/{event}/prices"): Call(
-        {200: ("What each category costs.", EventPrices)}, (404, 503), "operator"
+        {200: ("What each category costs, and what has it.", Offered)},
+        (404, 503),
+        "operator",
     ),
     ("put", "/v1/operator/events/{event}/prices"): Call(
         {200: ("What each category costs now.", EventPrices)}, (400, 404, 409, 413, 503), "operator"

@@ -18,6 +18,9 @@ from store.plan import Category
 from store.prices import CategoryPrice, PlanMove, PriceTerms, of_categories
 from store.words import EventState
 
+BEFORE_THE_SALE: Final = (EventState.DRAFT, EventState.LOBBY)
+"""Until then fees and tax may be changed."""
+
 LOCK_EVENT: Final = "SELECT state FROM event WHERE id = %(event)s FOR NO KEY UPDATE"
 
 READ: Final = """
@@ -65,10 +68,13 @@ def read(conn: Conn, event_id: int) -> EventPrices:
     return EventPrices(currency, terms, of_categories(_decode_categories(categories), terms))
 
 
-def set_terms(conn: Conn, slug: str, terms: PriceTerms, said: Said) -> EventPrices:
+def set_terms(
+    conn: Conn, slug: str, terms: PriceTerms, said: Said, *, seen: PriceTerms | None = None
+) -> EventPrices:
     """Settle fees and tax of an event that has not begun; the same again changes nothing.
 
-    Raises `NotFound`, `BadRequest` for a value out of bounds, `Conflicted` (prices_fixed) once it has begun.
+    With `seen`, only if they are still that. Raises `NotFound`, `BadRequest` for a value out of bounds,
+    `Conflicted`: prices_fixed once it has begun, prices_changed where they are others than those seen.
     """
     try:
         terms = msgspec.convert(msgspec.to_builtins(terms), PriceTerms)
@@ -79,10 +85,14 @@ def set_terms(conn: Conn, slug: str, terms: PriceTerms, said: Said) -> EventPric
 
     def attempt() -> EventPrices:
         state = EventState(conn.execute(LOCK_EVENT, values).fetchall()[0][0])
-        if _terms(conn, values) != terms:
-            if state not in (EventState.DRAFT, EventState.LOBBY):
+        now = _terms(conn, values)
+        if now != terms:
+            if state not in BEFORE_THE_SALE:
                 story = f"Event {slug!r} is {state}; once buyers saw what it costs, fees and tax stay."
                 raise Conflicted("prices_fixed", story)
+            if seen not in (None, now):
+                story = f"Fees and tax of {slug!r} are others by now. Nothing was changed; look again."
+                raise Conflicted("prices_changed", story)
             conn.execute(SET, values)
             what = {"change": "prices", "seats": [], "areas": {}, **msgspec.to_builtins(terms)}
             audit.write(conn, event.id, said, what)

@@ -13,7 +13,7 @@ from store.events import Conn, Event, get_event
 from store.words import Outcome, SeatState
 
 _SEATS = "SELECT state, count(*) FROM seat WHERE event_id = %s GROUP BY state"
-_AREAS = """
+AREAS = """
 SELECT area.area_no, plan.area ->> 'guid', plan.area ->> 'name', capacity, held, sold, blocked,
        capacity - held - sold - blocked
 FROM area JOIN event ON event.id = area.event_id JOIN venue ON venue.id = event.venue_id
@@ -79,7 +79,7 @@ def read_overview(conn: Conn, slug: str) -> Overview:
         values = (event.id,)
         seats = dict.fromkeys(SeatState, 0)
         seats.update({SeatState(state): count for state, count in cursor.execute(_SEATS, values)})
-        areas = [Places(*row) for row in cursor.execute(_AREAS, values)]
+        areas = [Places(*row) for row in cursor.execute(AREAS, values)]
         requests = dict.fromkeys(Outcome, 0)
         requests.update({Outcome(outcome): count for outcome, count in cursor.execute(_REQUESTS, values)})
         progress = cursor.execute(_CURSOR, values).fetchone()

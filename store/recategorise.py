@@ -35,13 +35,16 @@ MINUTES_BEFORE_OPENING: Final = 5
 VERSIONS_MAX: Final = 100
 """Most moves of a running sale: each keeps a plan."""
 
-LOCK_EVENT: Final = f"""
--- One move at a time: the next reads the version that this one makes.
-SELECT state, limits, state = 'draft' AND coalesce(
+EARLY: Final = f"""state = 'draft' AND coalesce(
          least(lobby_opens_at, opens_at)
            > clock_timestamp() + interval '{MINUTES_BEFORE_OPENING} minutes', true)
        -- times can be moved: who has read the plan by now has decided something, if only that it is a draft
-       AND NOT EXISTS (SELECT FROM event_cursor WHERE event_id = event.id AND batch_no > 0)
+       AND NOT EXISTS (SELECT FROM event_cursor WHERE event_id = event.id AND batch_no > 0)"""
+"""Of an event: nobody has read its plan yet to decide by it."""
+
+LOCK_EVENT: Final = f"""
+-- One move at a time: the next reads the version that this one makes.
+SELECT state, limits, {EARLY}
   FROM event WHERE id = %(event)s FOR NO KEY UPDATE
 """
 
@@ -79,11 +82,12 @@ def recategorise(
     said: Said,
     *,
     version: int | None = None,
+    seen: str | None = None,
 ) -> Recategorised:
     """Give seats and areas (by guid) a category of the plan, by name; the same again changes nothing.
 
-    With `version`, only if that is the plan's version still. Whoever calls this pokes the stream afterwards,
-    so that the allocator wakes.
+    With `version`, only if that is the plan's version still; with `seen`, the SHA-256 of a plan, only if it
+    is the event's still, also of a draft. Whoever calls this pokes the stream afterwards: the allocator wakes.
 
     Raises `BadRequest`, `NotFound` (unknown_event, unknown_seat, unknown_area, unknown_category),
     `Conflicted`: plan_changed, where the version is another by now; before the sale seats_not_free and
@@ -105,6 +109,9 @@ def recategorise(
         known, before = (0, base) if row is None else (row[0], decode(row[1].encode()))
         if version not in (None, known):
             story = f"The plan of {slug!r} is version {known} by now. Nothing was changed; look at it again."
+            raise Conflicted("plan_changed", story)
+        if seen not in (None, fingerprint(encode(before))):
+            story = f"The plan of {slug!r} is another by now. Nothing was changed; look at it again."
             raise Conflicted("plan_changed", story)
         if state == EventState.CLOSED:
             raise Conflicted("categories_fixed", f"The sale of {slug!r} is over: its categories are settled.")

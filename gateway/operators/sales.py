@@ -27,7 +27,7 @@ from gateway.operators.said import Who, Why
 from gateway.operators.seats import HOLD_ID, SEATS_BYTES_MAX, Conn, Named, Places
 from store import blocks, event_prices, sales
 from store.errors import NotFound
-from store.events import get_event
+from store.offered import read_offered
 from store.prices import PriceTerms
 from store.recategorise import recategorise as move_categories
 from store.sales import Order
@@ -36,6 +36,7 @@ from store.words import HoldKind
 # Told in the description; checked by `store.sales`, for all who sell.
 _Buyer = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": sales.BUYER_LENGTH_MAX})]
 _Reference = Annotated[str, Meta(extra_json_schema={"maxLength": sales.REFERENCE_LENGTH_MAX})]
+_Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 _Quantity = Annotated[int, Meta(extra_json_schema={"minimum": 1})]
 
 
@@ -76,6 +77,8 @@ class Categories(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     areas: Named = []
     version: int | None = None
     """Of the plan, as you know it: refused if it is another by now."""
+    seen: _Sha256 | None = None
+    """The SHA-256 of the plan, as you know it: refused if it is another by now, also in a draft."""
 
 
 class Prices(PriceTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,6 +86,8 @@ class Prices(PriceTerms, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     who: Who = ""
     why: Why
+    seen: PriceTerms | None = None
+    """Fees and tax as you know them: refused if they are others by now."""
 
 
 router = APIRouter(prefix="/v1/operator", tags=["operators"], dependencies=[Depends(require_viewer)])
@@ -143,24 +148,25 @@ async def recategorise(request: Request, event: str) -> Response:
     wanted = await read_body(request, Categories, SEATS_BYTES_MAX)
     said = said_by(request, wanted.who, wanted.why)
     given = (event, wanted.category, wanted.seats, wanted.areas, said)
-    moved = await in_database(request, lambda conn: move_categories(conn, *given, version=wanted.version))
+    work = partial(move_categories, version=wanted.version, seen=wanted.seen)
+    moved = await in_database(request, lambda conn: work(conn, *given))
     await wake_allocator(request, event)
     return answer(moved)
 
 
 @router.get("/events/{event}/prices")
 async def show_prices(request: Request, event: str) -> Response:
-    """What a seat or place of each category costs."""
-    return answer(await in_database(request, lambda conn: event_prices.read(conn, get_event(conn, event).id)))
+    """What a seat or place of each category costs, which have it, and what of that can still be changed."""
+    return answer(await in_database(request, lambda conn: read_offered(conn, event)))
 
 
 @router.put("/events/{event}/prices", openapi_extra=body_described(Prices), dependencies=OPERATOR)
 async def set_prices(request: Request, event: str) -> Response:
-    """Settle fees and tax before the sale begins; 409 `prices_fixed` afterwards."""
+    """Settle fees and tax before the sale begins; 409 `prices_fixed` afterwards, `prices_changed`."""
     wanted = await read_body(request, Prices)
     said = said_by(request, wanted.who, wanted.why)
     terms = PriceTerms(
         wanted.fee_minor, wanted.fee_basis_points, wanted.tax_basis_points, wanted.tax_included
     )
-    work = partial(event_prices.set_terms, slug=event, terms=terms, said=said)
+    work = partial(event_prices.set_terms, slug=event, terms=terms, said=said, seen=wanted.seen)
     return answer(await in_database(request, work))

@@ -133,7 +133,9 @@ def test_prices_are_settled_before_the_sale_and_shown_to_everybody(engine_urls, 
     body = SAID | {"fee_minor": 150, "tax_basis_points": 700, "tax_included": False}
     settled = operator("PUT", "/prices", body)
     assert settled.status == 200
-    assert settled.json == operator("GET", "/prices").json == operator("GET", "").json["prices"]
+    shown = operator("GET", "/prices").json
+    assert settled.json == operator("GET", "").json["prices"]
+    assert settled.json.items() <= shown.items()
     each = settled.json["categories"][0]
     assert each["total_minor"] == each["price_minor"] + each["fee_minor"] + each["tax_minor"]
     assert operator("GET", "/audit").json["audit"][0]["what"]["fee_minor"] == 150
@@ -141,6 +143,44 @@ def test_prices_are_settled_before_the_sale_and_shown_to_everybody(engine_urls, 
         answer = operator("PUT", "/prices", SAID | wrong)
         assert (answer.status, answer.json["code"]) == (400, "invalid_body")
     assert operator("PUT", "/prices", SAID | {"why": ""}).json["code"] == "why_required"
+    slower = operator("PUT", "/prices", SAID | {"fee_minor": 200, "seen": made["terms"]})
+    assert (slower.status, slower.json["code"]) == (409, "prices_changed")
+    assert operator("PUT", "/prices", SAID | {"fee_minor": 200, "seen": shown["terms"]}).status == 200
+
+
+def test_prices_say_which_seats_have_them_and_what_can_still_be_changed(conn, operator):
+    def shown() -> dict[str, Any]:
+        told: dict[str, Any] = operator("GET", "/prices").json
+        return told
+
+    def how(told: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(told[name] for name in ("state", "fees_settled", "may_move", "version", "taken_in"))
+
+    conn.execute("UPDATE event SET state = 'draft'")
+    draft = shown()
+    assert how(draft) == ("draft", False, "free", 0, True)
+    assert draft["seat_categories"] == [seat.category for seat in PLAN.seats]
+    assert draft["area_categories"] == [area.category for area in PLAN.areas]
+    assert [(one["guid"], one["free"]) for one in draft["areas"]] == [(FLOOR, PLAN.areas[0].capacity)]
+    last = len(PLAN.categories) - 1
+    body = SAID | {"category": PLAN.categories[last].name, "seats": GUID[:1]}
+    assert operator("POST", "/categories", body | {"seen": draft["plan"]}).status == 200
+    slower = operator("POST", "/categories", body | {"seats": GUID[1:2], "seen": draft["plan"]})
+    assert (slower.status, slower.json["code"]) == (409, "plan_changed")
+    assert shown()["seat_categories"][:2] == [last, PLAN.seats[1].category]
+    assert operator("POST", "/categories", body | {"seen": "5"}).json["code"] == "invalid_body"
+    operator("PATCH", "/policy", {"limits": {PLAN.categories[0].name: 1}})
+    assert shown()["limited"] == []
+    conn.execute("UPDATE event SET state = 'open', limits = '{}'")
+    operator("POST", "/categories", body | {"seats": GUID[1:2], "seen": shown()["plan"]})
+    assert how(shown()) == ("open", True, "any", 1, False)
+    assert shown()["seat_categories"][:2] == [last, last]
+    conn.execute("UPDATE event_plan SET ledger_at = 65536 WHERE version = 1")
+    conn.execute("UPDATE event SET limits = %s", (f'{{"{PLAN.categories[0].name}": 1}}',))
+    assert (shown()["taken_in"], shown()["limited"]) == (True, [PLAN.categories[0].name])
+    conn.execute("UPDATE event SET state = 'closed'")
+    assert how(shown()) == ("closed", True, "none", 1, True)
+    assert operator("GET", "/prices", slug="none").status == 404
 
 
 def test_categories_are_moved_before_the_sale_and_while_it_runs(operator, conn, redis_url):

@@ -104,6 +104,16 @@ def test_terms_are_set_and_changed_until_the_sale_begins_with_who_and_why(conn):
     assert read(conn).terms == second
 
 
+def test_of_two_who_saw_the_same_fees_the_second_is_told(conn):
+    seen = read(conn).terms
+    first = event_prices.set_terms(conn, "gig", PriceTerms(150), SAID, seen=seen).terms
+    assert event_prices.set_terms(conn, "gig", first, SAID, seen=seen).terms == first
+    with pytest.raises(Conflicted) as refused:
+        event_prices.set_terms(conn, "gig", PriceTerms(200), SAID, seen=seen)
+    assert (refused.value.code, read(conn).terms) == ("prices_changed", first)
+    assert event_prices.set_terms(conn, "gig", PriceTerms(200), SAID, seen=first).terms.fee_minor == 200
+
+
 def test_the_same_again_changes_nothing_at_any_time(conn):
     given = PriceTerms(150)
     event_prices.set_terms(conn, "gig", given, SAID)

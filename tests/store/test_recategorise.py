@@ -16,7 +16,7 @@ from bench.truth import read_truth
 from store import audit, blocks, events, lookups
 from store.categories import recategorised
 from store.errors import Conflicted, NotFound
-from store.plan import Plan, check, number
+from store.plan import Plan, check, encode, fingerprint, number
 from store.recategorise import recategorise
 from store.venues.rows import load_plan, save_venue
 from store.words import EventState
@@ -187,6 +187,20 @@ def test_of_two_operators_who_saw_the_same_plan_the_second_is_told(conn):
     with pytest.raises(Conflicted) as refused:
         recategorise(conn, "gig", "Silver", ["A-2"], [], SAID, version=0)
     assert (refused.value.code, len(facts(conn))) == ("plan_changed", 1)
+
+
+def test_who_saw_another_plan_of_a_draft_is_told_and_one_that_was_moved_back_is_the_same(conn):
+    def move_seen(category, guid, seen):
+        return recategorise(conn, "gig", category, [guid], [], SAID, seen=seen)
+
+    seen = fingerprint(encode(PLAN))
+    move_seen("Silver", "A-1", seen)
+    with pytest.raises(Conflicted) as refused:
+        move_seen("Silver", "A-2", seen)
+    assert refused.value.code == "plan_changed"
+    assert categories(conn)[0] == ["Silver"] + ["Gold"] * 9
+    move(conn, "Gold", "A-1")
+    assert move_seen("Silver", "A-2", seen).seats == ["A-2"]
 
 
 def test_moves_at_the_same_time_are_made_one_after_the_other(conn, database_url):

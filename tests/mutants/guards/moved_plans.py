@@ -12,7 +12,9 @@ SHOWN_ONCE = f"{SHOWN}::test_a_move_while_the_event_sells_is_shown_once_a_batch_
 STAYS = f"{TAKEN_IN}::test_who_waits_for_a_category_that_has_no_seats_any_longer_stays_on_the_list"
 OFFERED = f"{TAKEN_IN}::test_who_waits_is_offered_what_became_of_their_category_in_the_lists_order"
 WITH_IT = f"{TAKEN_IN}::test_requests_that_came_with_a_move_are_decided_by_the_new_plan_in_their_order"
+OFFERED_NOW = "tests/gateway/test_operator_sales.py"
 recategorise = In("store/recategorise.py")
+offered = In("store/offered.py")
 categories = In("store/categories.py")
 lookups = In("store/lookups.py")
 load = In("allocator/load.py")
@@ -89,6 +91,20 @@ STORE: list[Mutant] = [
         "        if version not in (None, known):\n",
         "        if version == -1:\n",
         f"{MOVED}::test_of_two_operators_who_saw_the_same_plan_the_second_is_told",
+    ),
+    recategorise(
+        Kind.CONDITION,
+        "who saw another plan of a draft moves nothing",
+        "        if seen not in (None, fingerprint(encode(before))):\n",
+        "        if seen == b'':\n",
+        f"{MOVED}::test_who_saw_another_plan_of_a_draft_is_told_and_one_that_was_moved_back_is_the_same",
+    ),
+    offered(
+        Kind.CONDITION,
+        "which seats have which price is told as the last move left it",
+        "     ORDER BY version DESC LIMIT 1) AS last ON true\n",
+        "     ORDER BY version LIMIT 1) AS last ON true\n",
+        f"{OFFERED_NOW}::test_prices_say_which_seats_have_them_and_what_can_still_be_changed",
     ),
     recategorise(
         Kind.LOCK_ORDER,

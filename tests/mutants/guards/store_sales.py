@@ -332,9 +332,16 @@ MONEY: list[Mutant] = [
     event_prices(
         Kind.CONDITION,
         "fees and tax are settled when the sale begins",
-        "            if state not in (EventState.DRAFT, EventState.LOBBY):\n",
+        "            if state not in BEFORE_THE_SALE:\n",
         "            if state is EventState.CLOSED:\n",
         f"{PRICES}::test_terms_are_set_and_changed_until_the_sale_begins_with_who_and_why",
+    ),
+    event_prices(
+        Kind.CONDITION,
+        "who saw other fees and tax changes none",
+        "            if seen not in (None, now):\n",
+        "            if seen == terms:\n",
+        f"{PRICES}::test_of_two_who_saw_the_same_fees_the_second_is_told",
     ),
     plan(
         Kind.CONDITION,
