@@ -87,7 +87,7 @@ def recategorise(
     """Give seats and areas (by guid) a category of the plan, by name; the same again changes nothing.
 
     With `version`, only if that is the plan's version still; with `seen`, the SHA-256 of a plan, only if it
-    is the event's still, also of a draft. Whoever calls this pokes the stream afterwards: the allocator wakes.
+    is the event's still, also of a draft. Whoever calls this pokes the stream then: the allocator wakes.
 
     Raises `BadRequest`, `NotFound` (unknown_event, unknown_seat, unknown_area, unknown_category),
     `Conflicted`: plan_changed, where the version is another by now; before the sale seats_not_free and

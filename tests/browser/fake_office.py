@@ -44,6 +44,31 @@ def prices(plan: Plan) -> Frame:
     return {"currency": plan.currency, "terms": terms, "categories": each, "moved": []}
 
 
+def offered(plan: Plan, /, **other: Any) -> Frame:
+    """What operators are told of prices: on sale, and some of the standing area is gone."""
+    there = [
+        {
+            "area_no": number, "guid": one.guid, "name": one.name, "capacity": one.capacity, "held": 5,
+            "sold": 15, "blocked": 0, "free": one.capacity - 20,
+        }
+        for number, one in enumerate(plan.areas)
+    ]  # fmt: skip
+    told = {name: value for name, value in prices(plan).items() if name != "moved"} | {
+        "state": "open", "fees_settled": True, "may_move": "any", "limited": [], "version": 0,
+        "plan": plans.fingerprint(plans.encode(plan)), "taken_in": True, "areas": there,
+        "seat_categories": [seat.category for seat in plan.seats],
+        "area_categories": [area.category for area in plan.areas],
+    }  # fmt: skip
+    return told | other
+
+
+def not_begun(plan: Plan, /, **other: Any) -> Frame:
+    """The same of a draft, of which nobody has anything."""
+    told = offered(plan, state="draft", fees_settled=False, may_move="free")
+    told["areas"] = [one | {"held": 0, "sold": 0, "free": one["capacity"]} for one in told["areas"]]
+    return told | other
+
+
 def settlement(**other: Any) -> Frame:
     nothing = {"count": 0, "amount_minor": 0}
     return {
@@ -181,6 +206,7 @@ def beside() -> dict[str, Any]:
     date = {"slug": "demo", "name": "Nightfall, opening night", "state": "open"}
     return {
         "events": events(),
+        "events/demo/prices": offered(house()),
         "events/demo/settlement": settlement(),
         "events/demo/waiting": {"event": events()["events"][2], "requests": 218},
         "events/demo/calling-off": called_off(),

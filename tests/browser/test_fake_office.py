@@ -9,6 +9,7 @@ import pytest
 
 from store.audit import AuditRow
 from store.calling_off.state import CalledOff
+from store.offered import Offered
 from store.payments.settlement import Settlement
 from store.prices import PriceTerms
 from store.room.standing import Standing
@@ -17,7 +18,7 @@ from store.subscribers import show
 from store.tours import Date, Tour
 from tests.browser import fake_office
 
-STORY = fake_office.webhook_story()
+STORY, HOUSE = fake_office.webhook_story(), fake_office.house()
 MADE: list[tuple[type, list[Any]]] = [
     (Settlement, [fake_office.settlement()]),
     (Order, [fake_office.order(seats=["stalls-A-3"], areas={"floor": 2})]),
@@ -28,6 +29,7 @@ MADE: list[tuple[type, list[Any]]] = [
     (Tour, [fake_office.tour()]),
     (Date, fake_office.beside()["tours/nightfall"]["events"]),
     (AuditRow, fake_office.by_hand()["audit"]),
+    (Offered, [fake_office.offered(HOUSE), fake_office.not_begun(HOUSE)]),
     (PriceTerms, [fake_office.open_to_all()["demo/prices"]["terms"]]),
 ]
 

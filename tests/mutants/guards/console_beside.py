@@ -9,6 +9,9 @@ OFF = "tests/browser/test_console_off.py"
 SALES = "tests/browser/test_console_sales.py"
 ROOM = "tests/browser/test_console_room.py"
 TOLD = "tests/browser/test_console_told.py"
+PRICES = "tests/browser/test_console_prices.py"
+MOVED = f"{PRICES}::test_seats_and_an_area_are_picked_and_given_another_category_from_what_was_seen"
+FEES = f"{PRICES}::test_before_the_sale_fees_and_tax_are_set_with_what_a_buyer_would_pay_and_taken_back"
 off_page = In("gateway/pages/static/console/off/page.js")
 cancel = In("gateway/pages/static/console/off/cancel.js")
 kept = In("gateway/pages/static/console/off/kept.js")
@@ -20,9 +23,69 @@ lately = In("gateway/pages/static/console/sales/lately.js")
 look = In("gateway/pages/static/console/room/look.js")
 preview = In("gateway/pages/static/console/room/preview.js")
 codes = In("gateway/pages/static/console/room/codes.js")
+prices_page = In("gateway/pages/static/console/prices/page.js")
+reckon = In("gateway/pages/static/console/prices/reckon.js")
+fees = In("gateway/pages/static/console/prices/fees.js")
+standing = In("gateway/pages/static/console/prices/standing.js")
 story = In("gateway/pages/static/console/webhooks/story.js")
 
 MUTANTS: list[Mutant] = [
+    prices_page(
+        Kind.CONDITION,
+        "seats get another category from what was seen of them",
+        "...named, seen, why:",
+        "...named, why:",
+        MOVED,
+    ),
+    prices_page(
+        Kind.CONDITION,
+        "fees and tax are set from what was seen of them",
+        "{ ...terms, seen, why }",
+        "{ ...terms, why }",
+        FEES,
+    ),
+    prices_page(
+        Kind.CONDITION,
+        "who was slower with a category does it all the same from how it is by then",
+        "back: null, seen: now.plan }",
+        "back: null }",
+        MOVED,
+    ),
+    prices_page(
+        Kind.TOKEN,
+        "a viewer is shown no fields for fees, tax and categories",
+        'session.may("operator"))}<//>`',
+        "true)}<//>`",
+        f"{PRICES}::test_a_viewer_sees_prices_and_why_nothing_of_a_sale_that_is_over_can_be_changed",
+    ),
+    fees(
+        Kind.BOUND,
+        "a fee that is no amount of its currency is not sent",
+        "disabled=${busy || !other || wrong}",
+        "disabled=${busy || !other}",
+        FEES,
+    ),
+    reckon(
+        Kind.CONDITION,
+        "the page rounds each part of a price as the server does",
+        "(2n * numerator + denominator) / (2n * denominator)",
+        "numerator / denominator",
+        f"{PRICES}::test_the_page_reckons_what_a_seat_costs_as_the_server_does",
+    ),
+    standing(
+        Kind.CONDITION,
+        "before a sale the page lets nobody move what somebody has",
+        'offered.may_move === "free" && has(states[seat])',
+        'offered.may_move === "none" && has(states[seat])',
+        f"{PRICES}::test_what_has_a_limit_or_is_somebodys_stays",
+    ),
+    standing(
+        Kind.CONDITION,
+        "the page moves nothing of a category that has a limit",
+        "if (offered.limited.includes(venue.categories[venue.category[seat]].name)) return",
+        "if (!venue) return",
+        f"{PRICES}::test_what_has_a_limit_or_is_somebodys_stays",
+    ),
     off_page(
         Kind.TOKEN,
         "who is no owner cannot call an event off in the console",

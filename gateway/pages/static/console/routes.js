@@ -17,6 +17,7 @@ export const ROUTES = [
   { path: "/console/e/:event/off", title: "Call off or move", needs: "viewer", view: () => import("./off/page.js").then((file) => file.OffPage) },
   { path: "/console/e/:event/sales", title: "Sell by hand", needs: "viewer", view: () => import("./sales/page.js").then((file) => file.SalesPage) },
   { path: "/console/e/:event/rules", title: "Rules", needs: "viewer", view: () => import("./rules/page.js").then((file) => file.RulesPage) },
+  { path: "/console/e/:event/prices", title: "Prices", needs: "viewer", view: () => import("./prices/page.js").then((file) => file.PricesPage) },
   { path: "/console/e/:event/codes", title: "Presale codes", needs: "viewer", view: () => import("./room/codes.js").then((file) => file.CodesPage) },
   { path: "/console/e/:event/look", title: "Look of the waiting room", needs: "viewer", view: () => import("./room/look.js").then((file) => file.LookPage) },
   { path: "/console/webhooks", title: "Webhooks", needs: "operator", view: () => import("./webhooks/page.js").then((file) => file.WebhooksPage) },

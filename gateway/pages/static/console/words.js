@@ -31,6 +31,9 @@ export function latency(ms) {
 /** @param {number | null | undefined} percent */
 export const percent = (percent) => (percent === null || percent === undefined ? NONE : `${percent.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })} %`);
 
+/** A rate in basis points: 250 are 2.5 %. @param {number} basis_points */
+export const percentOf = (basis_points) => `${english.format(basis_points / 100)} %`;
+
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const minutes = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });

@@ -1,5 +1,7 @@
 // The draft as `POST /v1/operator/launches` takes it, and the server's errors at the fields they are of. Pure.
 
+import { priceOf } from "../prices/reckon.js";
+
 /** So many decimals a currency's amounts have. @param {string} currency */
 export function decimalsOf(currency) {
   try {
@@ -8,6 +10,10 @@ export function decimalsOf(currency) {
     return 2;
   }
 }
+
+export const NO_TERMS = { fee_minor: 0, fee_basis_points: 0, tax_basis_points: 0, tax_included: true };
+const FEE_MINOR_MAX = 1_000_000_000;
+const BASIS_POINTS_MAX = 10_000;
 
 /** `49.90` or `49,90` in the smallest unit; null for nothing, NaN for what is no amount. @param {string} written */
 export function minorOf(written, currency) {
@@ -42,6 +48,24 @@ const amount = (written, currency) => {
   const minor = minorOf(written, currency);
   return minor === null ? undefined : Number.isNaN(minor) ? String(written) : minor;
 };
+/** Fees and tax as the API takes them, from what was written; text that is no number stays text. @param {{fee: string, fee_percent: string, tax_percent: string, tax_included: boolean}} written */
+export const termsOf = ({ fee, fee_percent, tax_percent, tax_included }, currency) => ({
+  fee_minor: amount(fee, currency), fee_basis_points: basisPoints(fee_percent), tax_basis_points: basisPoints(tax_percent), tax_included,
+});
+
+/** What was written, whole; and what of it is no amount or too much. Empty is none. */
+export function meantBy(fields, currency) {
+  const given = termsOf(fields, currency);
+  const terms = { ...NO_TERMS, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) };
+  const wrong = (value, most) => typeof value === "string" || value > most;
+  const decimals = decimalsOf(currency);
+  const errors = {
+    ...(wrong(terms.fee_minor, FEE_MINOR_MAX) && { fee_minor: decimals ? `must be an amount with at most ${decimals} decimals` : "must be a whole amount" }),
+    ...Object.fromEntries(["fee_basis_points", "tax_basis_points"].filter((name) => wrong(terms[name], BASIS_POINTS_MAX)).map((name) => [name, "must be 0 to 100 with at most two decimals"])),
+  };
+  return { terms, errors };
+}
+
 /** A time of the browser's own zone, with its offset. @param {string} local `2030-05-01T10:00` */
 const moment = (local) => (local ? new Date(local).toISOString() : undefined);
 const given = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined && value !== ""));
@@ -75,10 +99,7 @@ export function bodyOf(draft, currency, begin) {
       late_payment: rules.late_payment, extensions_max: whole(rules.extensions_max), extension_seconds: whole(rules.extension_seconds),
       returns_allowed: rules.returns_allowed, transfers_allowed: rules.transfers_allowed, figures_on_page: rules.figures_on_page,
     }),
-    prices: given({
-      currency, categories: amounts, fee_minor: amount(prices.fee, currency), fee_basis_points: basisPoints(prices.fee_percent),
-      tax_basis_points: basisPoints(prices.tax_percent), tax_included: prices.tax_included,
-    }),
+    prices: given({ currency, categories: amounts, ...termsOf(prices, currency) }),
     begin,
   };
   if (!room.wanted) return body;
@@ -110,14 +131,14 @@ export function errorsOf(problem) {
 
 /** What a sold-out house brings: (without anything added, with fees and tax), in the smallest unit; null where a price is no amount. */
 export function houseOf(holds, prices, currency) {
-  let net = 0;
+  const { terms, errors } = meantBy(prices, currency);
+  if (Object.keys(errors).length) return null;
+  let [net, paid] = [0, 0];
   for (const one of holds.categories) {
     const minor = prices.categories[one.name] === undefined ? one.price_minor : minorOf(prices.categories[one.name], currency);
     if (minor === null || Number.isNaN(minor)) return null;
     net += minor * (one.seats + one.places);
+    paid += priceOf(minor, terms).total_minor * (one.seats + one.places);
   }
-  const count = holds.seats + holds.places;
-  const fee = (minorOf(prices.fee, currency) ?? 0) * count + Math.round((net * Number(String(prices.fee_percent).replace(",", ".") || 0)) / 100);
-  const tax = prices.tax_included ? 0 : Math.round(((net + fee) * Number(String(prices.tax_percent).replace(",", ".") || 0)) / 100);
-  return Number.isNaN(fee + tax) ? null : { net, paid: net + fee + tax };
+  return { net, paid };
 }

@@ -4,6 +4,7 @@ import { html } from "../../html.js";
 import { counted } from "../../core/money.js";
 import { houseOf, writtenOf } from "./body.js";
 import { Check, Choice, Line, Text } from "./fields.js";
+import { Terms } from "./terms.js";
 import { money } from "../words.js";
 
 export function PricesStep({ draft, set, seen, errors }) {
@@ -16,10 +17,7 @@ export function PricesStep({ draft, set, seen, errors }) {
     ${holds.categories.map((one) => html`<${Line} key=${one.name} name=${`price-${one.name}`} label=${one.name} mode="decimal" unit=${holds.currency}
       value=${prices.categories[one.name] ?? writtenOf(one.price_minor, holds.currency)} change=${(value) => put({ categories: { ...prices.categories, [one.name]: value } })}
       error=${errors[`prices.categories.${one.name}`] ?? errors["prices.categories"]} says=${`${counted(one.seats + one.places, "place")} of this category.`} />`)}
-    <div class="field-row"><${Line} name="fee" label="Fee for each ticket" mode="decimal" unit=${holds.currency} value=${prices.fee} change=${(fee) => put({ fee })} error=${errors["prices.fee_minor"]} says="On top of the price; none unless you say." />
-      <${Line} name="fee-percent" label="And of the price" mode="decimal" unit="%" value=${prices.fee_percent} change=${(fee_percent) => put({ fee_percent })} error=${errors["prices.fee_basis_points"]} />
-      <${Line} name="tax" label="Tax" mode="decimal" unit="%" value=${prices.tax_percent} change=${(tax_percent) => put({ tax_percent })} error=${errors["prices.tax_basis_points"]} /></div>
-    <${Check} name="tax-included" label="The tax is in the prices" value=${prices.tax_included} change=${(tax_included) => put({ tax_included })} says="Otherwise it is added, and buyers see what they pay in all." />
+    <${Terms} terms=${prices} currency=${holds.currency} put=${put} errors=${Object.fromEntries(["fee_minor", "fee_basis_points", "tax_basis_points"].map((name) => [name, errors[`prices.${name}`]]))} />
     <p class="create-sum" role="status">${house ? html`A sold-out house brings <b class="money">${money(house.net, holds.currency)}</b>${house.paid !== house.net && html`; buyers pay <b class="money">${money(house.paid, holds.currency)}</b> in all`}.` : "Write prices as 49.90, to see what a sold-out house brings."}</p>
   </div>`;
 }

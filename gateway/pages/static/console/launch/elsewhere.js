@@ -8,6 +8,7 @@ export function Elsewhere({ event, room, session }) {
   const pages = [
     [`${below}/sales`, "Sell by hand", "at the door, for guests; take orders back"],
     [`${below}/rules`, "Rules", "holds, limits, paying; the terms of the waiting room"],
+    [`${below}/prices`, "Prices", "what buyers pay, fees and tax, seats of another category"],
     ...(room ? [[`${below}/codes`, "Presale codes", "make more, withdraw some"], [`${below}/look`, "Look of the waiting room", "its name, colour and texts"]] : []),
     [`${below}/off`, "Call off or move", "what it would cost; cancel it, move it to another date"],
     ...ofAll(session, event),

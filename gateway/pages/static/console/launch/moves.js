@@ -3,8 +3,8 @@
 
 import { counted } from "../../core/money.js";
 import { newKey, ofEvent } from "../api.js";
-import { changeInWords } from "../changes.js";
-import { ago, count, STATES } from "../words.js";
+import { allTheSame, changedBy } from "../quicker.js";
+import { count, STATES } from "../words.js";
 
 const WHY = "in the console";
 /** A pace so many times the one before is asked about: a digit too many lets a crowd in. */
@@ -117,17 +117,12 @@ export class Levers {
     return this.#send(name, () => send(edition), done, {
       undo,
       conflict: async () => {
-        const [now, by] = await Promise.all([this.page.look(), this.#lastChange()]);
+        const [now, by] = await Promise.all([this.page.look(), changedBy(this.page.api, this.page.event)]);
         const says = [by, `It is now: ${NOW[of](now[of])}.`, `What you wanted (${mine}) was not done.`];
-        const again = await this.page.ask({ title: "Somebody was quicker", says, act: "Do mine all the same", keep: "Leave it as it is" });
+        const again = await allTheSame(this.page.ask, says);
         return again ? this.#edited(name, send, now[of].edition, { done, undo, mine, of }) : false;
       },
     });
-  }
-
-  async #lastChange() {
-    const { audit } = await this.page.api.get(ofEvent(this.page.event, "/audit?limit=1")).catch(() => ({ audit: [] }));
-    return audit.length ? `${audit[0].who} changed it ${ago(audit[0].at)}: ${changeInWords(audit[0].what)}.` : "It was changed by somebody else.";
   }
 
   /** One call at a time; a second click while one is under way does nothing. */
@@ -155,7 +150,7 @@ export class Levers {
   async #refused(problem) {
     if (problem.status === 401) return this.page.tell("Your session had ended, so nothing was done. Log in and do it again.", { wrong: true });
     const now = await this.page.look().catch(() => null);
-    const by = MOVED_BY_ANOTHER.includes(problem.code) ? ` It is ${now ? STATES[now.state.value][0] : "another way"} now. ${await this.#lastChange()}` : "";
+    const by = MOVED_BY_ANOTHER.includes(problem.code) ? ` It is ${now ? STATES[now.state.value][0] : "another way"} now. ${await changedBy(this.page.api, this.page.event)}` : "";
     this.page.tell(`${problem.detail}${by}`, { wrong: true });
   }
 

@@ -3,9 +3,10 @@
 import { counted } from "../../core/money.js";
 import { readPlan } from "../../core/plan.js";
 import { Component, html } from "../../html.js";
+import { NamesField, seatsNamed, Where } from "../sales/where.js";
 import { Bones, Failed } from "../states.js";
 
-const SEATS_MAX = 1_000;
+export const SEATS_MAX = 1_000;
 const FREE = "a";
 const BLOCKED = "b";
 
@@ -35,11 +36,8 @@ export class SeatsForm extends Component {
       return { what: { seats: [], areas: { [venue.areas[area].guid]: count } }, words: `${counted(count, "place")} of ${venue.areas[area].name}` };
     }
     if (by === "names") {
-      const seats = [...new Set(names.split(/[\s,;]+/).filter(Boolean))];
-      const unknown = seats.filter((name) => !venue.seatByGuid.has(name));
-      if (!seats.length) return { wrong: "Name a seat." };
-      if (unknown.length) return { wrong: `The plan has no ${unknown.slice(0, 5).join(", ")}. Write ids as the plan has them, such as ${venue.guid[0]}.` };
-      return bounded(seats, seats.length > 4 ? counted(seats.length, "seat") : seats.join(", "));
+      const { seats, wrong } = seatsNamed(venue, names);
+      return wrong ? { wrong } : bounded(seats, seats.length > 4 ? counted(seats.length, "seat") : seats.join(", "));
     }
     const { states } = await this.props.api.get(`/v1/events/${encodeURIComponent(this.props.event)}/seats`);
     const wanted = off ? FREE : BLOCKED;
@@ -85,15 +83,13 @@ export class SeatsForm extends Component {
   #form(venue, levers) {
     const { off, section, row, names, area, places, why, wrong } = this.state;
     const set = (name, as = String) => (event) => this.setState({ [name]: as(event.target.value), wrong: "" });
-    const rows = venue.rows.filter((one) => one.section === section && one.row);
     const chosen = this.#by();
     return html`<form class="fields seats-form" onSubmit=${(event) => this.#send(event)}>
       <div class="switch" role="group" aria-label="What to do"><button type="button" aria-pressed=${off} onClick=${() => this.setState({ off: true })}>Take off sale</button><button type="button" aria-pressed=${!off} onClick=${() => this.setState({ off: false })}>Put on sale</button></div>
       <div class="field-row">
         <label class="field">What<select onChange=${set("by")}>${this.#ways().map(([way, words]) => html`<option key=${way} value=${way} selected=${chosen === way}>${words}</option>`)}</select></label>
-        ${chosen === "section" && html`<label class="field">Section<select onChange=${(event) => this.setState({ section: Number(event.target.value), row: "", wrong: "" })}>${venue.sections.map((name, index) => html`<option key=${index} value=${index} selected=${section === index}>${name}</option>`)}</select></label>
-          <label class="field">Row<select onChange=${set("row")}><option value="" selected=${row === ""}>all rows</option>${rows.map((one) => html`<option key=${one.row} value=${one.row} selected=${row === one.row}>${one.row}</option>`)}</select></label>`}
-        ${chosen === "names" && html`<label class="field wide-field">Ids of seats, with spaces or commas between<input value=${names} onInput=${set("names")} spellcheck=${false} autocapitalize="off" placeholder=${venue.guid.slice(0, 2).join(", ")} /></label>`}
+        ${chosen === "section" && html`<${Where} all venue=${venue} section=${section} row=${row} set=${(where) => this.setState({ ...where, wrong: "" })} />`}
+        ${chosen === "names" && html`<${NamesField} venue=${venue} value=${names} change=${set("names")} />`}
         ${chosen === "area" && html`<label class="field">Area<select onChange=${set("area", Number)}>${venue.areas.map((one, index) => html`<option key=${one.guid} value=${index} selected=${area === index}>${one.name}</option>`)}</select></label>
           <label class="field">How many<input inputmode="numeric" value=${places} onInput=${set("places")} /></label>`}
       </div>

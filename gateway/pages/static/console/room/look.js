@@ -3,9 +3,8 @@
 import { Component, html } from "../../html.js";
 import { Acting, EventHead, NeedsRole, WHY } from "../acting.js";
 import { ofEvent } from "../api.js";
-import { changeInWords } from "../changes.js";
+import { allTheSame, changedBy } from "../quicker.js";
 import { Bones, Empty, Failed } from "../states.js";
-import { ago } from "../words.js";
 import { Preview } from "./preview.js";
 import { Texts } from "./texts.js";
 
@@ -82,11 +81,10 @@ export class LookPage extends Component {
 
   #asked = async (look) => {
     const { api, ask, event } = this.props;
-    const [now, { audit }] = await Promise.all([this.#read(false), api.get(ofEvent(event, "/audit?limit=1")).catch(() => ({ audit: [] }))]);
+    const [now, by] = await Promise.all([this.#read(false), changedBy(api, event)]);
     if (!now) return;
-    const by = audit.length ? `${audit[0].who} changed it ${ago(audit[0].at)}: ${changeInWords(audit[0].what)}.` : "Somebody else changed the room.";
     const how = same(now.look, look) ? "It looks now as you want it." : "If you save yours all the same, the look they gave it is gone.";
-    const said = await ask({ title: "Somebody was quicker", says: [by, how, "Yours was not saved."], act: "Save mine all the same", keep: "Leave it as it is" });
+    const said = await allTheSame(ask, [by, how, "Yours was not saved."], "Save mine all the same");
     if (said) await this.#save(look, now.room.edition, now.look);
   };
 

@@ -8,6 +8,7 @@ import { Reading } from "../states.js";
 import { canBeSold, freeTogether } from "./free.js";
 import { Row } from "./row.js";
 import { placesWords, sumOf } from "./sum.js";
+import { Picked, rowOf, Where } from "./where.js";
 
 const SEATS_EVERY_MS = 4_000;
 const TOGETHER_MAX = 20;
@@ -66,8 +67,7 @@ export class SaleForm extends Component {
       ${venue.count > 0 && this.#seats(venue, states)}
       ${venue.areas.length > 0 && html`<div class="field-row sale-areas">${venue.areas.map((area, index) => html`<label class="field" key=${area.guid}>${area.name}: ${areas[index].toLocaleString("en")} free
         <input type="number" min="0" max="1000" value=${this.state.places[index] ?? ""} onInput=${(event) => this.setState({ places: { ...this.state.places, [index]: event.target.value }, wrong: "" })} /></label>`)}</div>`}
-      ${picked.length > 0 && html`<ul class="picked" aria-label="Picked">${picked.map((seat) => html`<li key=${seat} class=${gone.includes(seat) ? "gone" : ""}><span>${seatPlace(venue, seat)}${gone.includes(seat) ? ": somebody has it now" : ""}</span>
-        <button type="button" class="dismiss" aria-label=${`Leave out ${seatPlace(venue, seat)}`} onClick=${() => this.#toggle(seat)}><span aria-hidden="true">×</span></button></li>`)}</ul>`}
+      <${Picked} items=${picked.map((seat) => ({ key: seat, words: seatPlace(venue, seat), gone: gone.includes(seat), leave: () => this.#toggle(seat) }))} />
       <div class="switch sale-kind" role="group" aria-label="As what"><button type="button" aria-pressed=${kind === "box_office"} onClick=${() => this.setState({ kind: "box_office" })}>Sold here</button>
         <button type="button" aria-pressed=${kind === "complimentary"} onClick=${() => this.setState({ kind: "complimentary" })}>Given for free</button></div>
       <div class="field-row">
@@ -81,17 +81,10 @@ export class SaleForm extends Component {
 
   #seats(venue, states) {
     const { section, row, together, picked } = this.state;
-    const rows = venue.rows.filter((one) => one.section === section);
-    const shown = rows.find((one) => one.row === row) ?? rows[0];
-    const toSection = (event) => {
-      const chosen = Number(event.target.value);
-      this.setState({ section: chosen, row: venue.rows.find((one) => one.section === chosen)?.row ?? "", wrong: "" });
-    };
     return html`<div class="field-row">
-        <label class="field">Section<select onChange=${toSection}>${venue.sections.map((name, index) => html`<option key=${index} value=${index} selected=${section === index}>${name}</option>`)}</select></label>
-        <label class="field">Row<select onChange=${(event) => this.setState({ row: event.target.value, wrong: "" })}>${rows.map((one) => html`<option key=${one.row} value=${one.row} selected=${shown.row === one.row}>${one.row || "without a row"}</option>`)}</select></label>
+        <${Where} venue=${venue} section=${section} row=${row} set=${(chosen) => this.setState({ ...chosen, wrong: "" })} />
         <label class="field">How many together<input inputmode="numeric" value=${together} onInput=${(event) => this.setState({ together: event.target.value, wrong: "" })} /></label>
         <button type="button" class="button quiet" onClick=${() => this.#find(states)}>Pick the best free</button></div>
-      <${Row} venue=${venue} row=${shown} states=${states} picked=${picked} toggle=${this.#toggle} />`;
+      <${Row} venue=${venue} row=${rowOf(venue, section, row)} states=${states} picked=${picked} toggle=${this.#toggle} />`;
   }
 }
