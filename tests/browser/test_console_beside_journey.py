@@ -1,5 +1,7 @@
-"""Beside a sale, and all of it is real: seats sold by hand and some taken back, codes that let buyers in, a
-look that buyers see, rules that are changed, and the event called off with its money and orders counted."""
+"""Beside a sale, and all of it is real: seats sold by hand and some taken back, a row at another price,
+codes that let buyers in, a look that buyers see, rules that are changed, and the event called off with its
+money and orders counted.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from tests.browser.live_office import call, launch, log_in, new_slug
 from tests.browser.live_stack import SOON_TRUE_MAX
 
 pytestmark = pytest.mark.browser
+TAKEN_IN = "async (path) => (await (await fetch(path)).json()).taken_in"
 
 
 def dialog(page: Page) -> Locator:
@@ -52,6 +55,17 @@ def test_an_event_is_sold_by_hand_dressed_and_called_off(profile: Profile, stack
     lately.get_by_role("button", name="Take back…").click()
     expect(dialog(page).get_by_role("checkbox")).to_have_count(1)
     page.keyboard.press("Escape")
+
+    page.goto(f"{stack.base_url}/console/e/{slug}/prices")
+    page.get_by_role("button", name=re.compile("^Pick row")).click()
+    page.get_by_role("radio").last.check()
+    page.get_by_role("button", name=re.compile("^Move .* seats…")).click()
+    dialog(page).get_by_role("button", name="Make it").click()
+    expect(page.locator(".toast")).to_contain_text(" now.")
+    offered = call(stack, "GET", f"events/{slug}/prices")
+    assert (offered["version"], offered["fees_settled"], offered["may_move"]) == (1, True, "any")
+    page.wait_for_function(TAKEN_IN, arg=f"/v1/operator/events/{slug}/prices", polling=100)
+    expect(page.get_by_text("A move is on its way.")).to_have_count(0)
 
     page.goto(f"{stack.base_url}/console/e/{slug}/codes")
     page.get_by_label("For whom").fill("the band")

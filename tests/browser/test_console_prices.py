@@ -77,7 +77,7 @@ def test_seats_and_an_area_are_picked_and_given_another_category_from_what_was_s
     asked = page.get_by_role("dialog", name="Give 4 seats and Floor (200 places) the category B?")
     expect(asked).to_contain_text("Now 3 × A (€96.50) and 201 × C (€56.50); then a buyer pays €76.50.")
     expect(asked).to_contain_text("21 places of it are on hold or sold")
-    expect(asked).to_contain_text("buyers pay €3,960.00 more than before")
+    expect(asked).to_contain_text("If all that nobody has of it sells, buyers pay €3,580.00 more")
     good_for_everybody(page, "giving another category")
     moved = {"change": "recategorise", "category": "C", "seats": [last], "areas": {}}
     office.answers["events/demo/audit"] = {"audit": [fake_office.row(1, moved)]}
@@ -191,6 +191,30 @@ def test_a_fee_is_written_in_the_currencys_own_units(
         assert meant["errors"] == {"fee_minor": "must be a whole amount"}
     else:
         assert (meant["terms"], meant["errors"]) == (terms | {"fee_minor": minor}, {})
+
+
+def test_many_seats_are_said_in_few_words(call: Call) -> None:
+    numbers = ["1", "2", "3", "4"] * 4
+    rows = [
+        {"section": 0, "row": str(row + 1), "seats": list(range(row * 4, row * 4 + 4))} for row in range(3)
+    ]
+    rows.append({"section": 1, "row": "", "seats": list(range(12, 16))})
+    venue = {"sections": ["Stalls", "Box"], "rows": rows, "number": numbers, "count": 16}
+
+    def said(*picked: int) -> list[str]:
+        return [one["words"] for one in call("console/prices/picked", "groupsOf", venue, picked)]
+
+    assert said(0, 1, 3) == ["Stalls, row 1: seats 1–2, 4"]
+    assert said(4, 5, 6, 7, 9) == ["Stalls, row 2: all 4 seats", "Stalls, row 3: seat 2"]
+    assert said(*range(8), 9) == ["Stalls, rows 1–2: 8 seats", "Stalls, row 3: seat 2"]
+    assert said(*range(4), *range(8, 12)) == ["Stalls, rows 1, 3: 8 seats"]
+    assert said(*range(16)) == ["Stalls: all 12 seats", "Box: all 4 seats"]
+    assert said() == []
+
+
+def test_only_sections_with_seats_can_be_chosen_from(call: Call) -> None:
+    venue = {"sections": ["Floor", "Stalls"], "rows": [{"section": 1, "row": "A", "seats": [0]}]}
+    assert call("console/sales/where", "sectionsOf", venue) == [[1, "Stalls"]]
 
 
 def test_what_has_a_limit_or_is_somebodys_stays(call: Call) -> None:

@@ -7,7 +7,7 @@ import { Row } from "../sales/row.js";
 import { NamesField, Picked, rowOf, rowsOf, seatsNamed, Where } from "../sales/where.js";
 import { Fold } from "../states.js";
 import { count, money } from "../words.js";
-import { byRow, pickedInWords, rowInWords } from "./picked.js";
+import { groupsOf, pickedInWords } from "./picked.js";
 import { areaStays, moveOf, seatStays } from "./standing.js";
 import { Named } from "./table.js";
 
@@ -15,7 +15,7 @@ const EMPTY = { picked: new Set(), areas: [], names: "", wrong: "" };
 
 /** What somebody has already, where they may keep it. */
 const hadWords = (had) => (had ? `${counted(had, "place")} of it ${had === 1 ? "is" : "are"} on hold or sold: who has them pays what it cost when they got them.` : "Nobody has any of it.");
-const moreWords = (more_minor, currency) => (more_minor ? `If all of it sells, buyers pay ${money(Math.abs(more_minor), currency)} ${more_minor > 0 ? "more" : "less"} than before.` : "It costs the same.");
+const moreWords = (more_minor, currency) => (more_minor ? `If all that nobody has of it sells, buyers pay ${money(Math.abs(more_minor), currency)} ${more_minor > 0 ? "more" : "less"} than they would have.` : "It brings the same.");
 
 /** @extends {Component<{venue: import("../../core/plan.js").Venue, offered: any, states: string, busy: boolean, ask: any, send: any}>} */
 export class Move extends Component {
@@ -63,13 +63,13 @@ export class Move extends Component {
     if (seats.length > SEATS_MAX) return this.setState({ wrong: `That is more than ${count(SEATS_MAX)} seats at a time. Leave some out and move them next.` });
     const stays = seats.filter((seat) => !this.#can(seat));
     if (stays.length) return this.setState({ wrong: `Leave ${listed(stays.map((seat) => venue.guid[seat]))} out first: ${seatStays(venue, offered, states, stays[0])}.` });
-    const { groups, had, more_minor } = moveOf(venue, offered, states, seats, areas, to);
+    const { groups, already, had, more_minor } = moveOf(venue, offered, states, seats, areas, to);
     const target = venue.categories[to];
     const words = pickedInWords(venue, seats.length, areas);
     if (!groups.length) return this.setState({ wrong: `All of it is ${target.name} already.` });
     const from = groups.map(([category, n]) => `${count(n)} × ${venue.categories[category].name} (${money(venue.categories[category].total_minor, venue.currency)})`);
     const says = [
-      `Now ${listed(from)}; then a buyer pays ${money(target.total_minor, venue.currency)}.`,
+      `Now ${listed(from)}; then a buyer pays ${money(target.total_minor, venue.currency)}.${already ? ` ${count(already)} ${already === 1 ? "is" : "are"} ${target.name} already.` : ""}`,
       offered.may_move === "free" ? "The sale has not begun: nobody was sold any of it." : `Who asks from now on is sold it at the new price. ${hadWords(had)}`,
       moreWords(more_minor, venue.currency), "It can be moved back.",
     ];
@@ -83,7 +83,6 @@ export class Move extends Component {
   render({ venue, offered, states, busy }) {
     const { picked, areas, to, why, names, wrong } = this.state;
     const set = (name) => (event) => this.setState({ [name]: event.target.value, wrong: "" });
-    const groups = byRow(venue, picked);
     const leave = (seats) => this.setState({ picked: new Set([...picked].filter((seat) => !seats.includes(seat))), wrong: "" });
     return html`<section class="card" aria-labelledby="categories-title"><h2 id="categories-title">Give seats another category</h2>
       <p class="quiet-text">${offered.may_move === "free" ? "Before the sale: seats and areas of which nobody has anything." : "Any of them, whoever has them: what somebody has costs what it did when they got it."}${offered.limited.length > 0 && ` ${listed(offered.limited)} ${offered.limited.length === 1 ? "has a limit" : "have limits"} per buyer, so nothing of that is moved, and nothing to it.`}</p>
@@ -95,7 +94,7 @@ export class Move extends Component {
             <span>${area.name}: ${counted(area.capacity, "place")}, ${venue.categories[area.category].name} now${stays && ` (${stays})`}</span></label>`;
         })}</fieldset>`}
         ${venue.count > 0 && html`<${Fold} title="Or by the seats' ids">${() => html`<div class="field-row"><${NamesField} venue=${venue} value=${names} change=${set("names")} /><button type="button" class="button quiet" onClick=${this.#addNamed}>Pick these</button></div>`}<//>`}
-        <${Picked} items=${groups.map((group) => ({ key: group.chosen[0], words: rowInWords(venue, group), leave: () => leave(group.chosen) }))} />
+        <${Picked} items=${groupsOf(venue, picked).map((group) => ({ key: group.seats[0], words: group.words, leave: () => leave(group.seats) }))} />
         <fieldset class="create-group"><legend>They get</legend><div class="price-choices">${venue.categories.map((one, index) => html`<label class="check price-choice" key=${one.name}><input type="radio" name="to" checked=${to === index} disabled=${offered.limited.includes(one.name)} onChange=${() => this.setState({ to: index, wrong: "" })} />
           <span><${Named} category=${one} /><small>${offered.limited.includes(one.name) ? "has a limit per buyer" : `a buyer pays ${money(one.total_minor, venue.currency)}`}</small></span></label>`)}</div></fieldset>
         <label class="field"><span>Reason for the log <small>(may be left out)</small></span><input maxlength="200" value=${why} onInput=${set("why")} /></label>

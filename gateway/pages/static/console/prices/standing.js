@@ -46,21 +46,21 @@ export function areaStays(venue, offered, area) {
 }
 
 /**
- * Of what is to be moved: which categories it has now (number, how many places), how many places somebody has
- * already, and what else a sold-out house would come to.
+ * Of what is to be moved: which categories it has now (number, how many places), how many places have the category
+ * already, how many of the others somebody has, and what else the rest of them would bring.
  * @param {import("../../core/plan.js").Venue} venue as offered @param {any} offered @param {string} states @param {number[]} seats @param {number[]} areas @param {number} to
  */
 export function moveOf(venue, offered, states, seats, areas, to) {
   const from = new Map();
-  let had = 0;
+  let [already, had, more_minor] = [0, 0, 0];
+  const total = (category) => venue.categories[category].total_minor;
   const add = (category, places, of_them) => {
-    if (category === to) return;
+    if (category === to) return (already += places);
     from.set(category, (from.get(category) ?? 0) + places);
     had += of_them;
+    more_minor += (places - of_them) * (total(to) - total(category));
   };
   seats.forEach((seat) => add(venue.category[seat], 1, has(states[seat]) ? 1 : 0));
   areas.forEach((area) => add(venue.areas[area].category, venue.areas[area].capacity, offered.areas[area].held + offered.areas[area].sold));
-  const total = (category) => venue.categories[category].total_minor;
-  const groups = [...from].sort(([one], [other]) => one - other);
-  return { groups, had, places: groups.reduce((sum, [, n]) => sum + n, 0), more_minor: groups.reduce((sum, [category, n]) => sum + n * (total(to) - total(category)), 0) };
+  return { groups: [...from].sort(([one], [other]) => one - other), already, had, more_minor };
 }

@@ -2,6 +2,9 @@
 
 import { html } from "../../html.js";
 
+/** Sections that have seats, each by number and name: one may have areas alone. @param {import("../../core/plan.js").Venue} venue @returns {[number, string][]} */
+export const sectionsOf = (venue) => venue.sections.map((name, index) => [index, name]).filter(([index]) => venue.rows.some(({ section }) => section === index));
+
 /** Its rows as printed. @param {import("../../core/plan.js").Venue} venue @param {number} section */
 export const rowsOf = (venue, section) => venue.rows.filter((one) => one.section === section);
 
@@ -19,7 +22,7 @@ export function Where({ venue, section, row, all = false, set }) {
     const chosen = Number(event.target.value);
     set({ section: chosen, row: all ? "" : (rowsOf(venue, chosen)[0]?.row ?? "") });
   };
-  return html`<label class="field">Section<select onChange=${toSection}>${venue.sections.map((name, index) => html`<option key=${index} value=${index} selected=${section === index}>${name}</option>`)}</select></label>
+  return html`<label class="field">Section<select onChange=${toSection}>${sectionsOf(venue).map(([index, name]) => html`<option key=${index} value=${index} selected=${section === index}>${name}</option>`)}</select></label>
     <label class="field">Row<select onChange=${(event) => set({ section, row: event.target.value })}>${all && html`<option value="" selected=${row === ""}>all rows</option>`}${rows.map((one) => html`<option key=${one.row} value=${one.row} selected=${shown === one.row}>${one.row || "without a row"}</option>`)}</select></label>`;
 }
 
