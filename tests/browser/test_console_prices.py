@@ -101,6 +101,18 @@ def test_seats_and_an_area_are_picked_and_given_another_category_from_what_was_s
     assert last in slow["seats"]
     assert (slow["seen"], again["seen"]) == (SEEN, OTHER)
     assert again == slow | {"seen": OTHER}
+    page.get_by_role("button", name="Pick row A").click()
+    already = next(seat.guid for seat in HOUSE.seats if seat.category == 1)
+    ids.fill(already)
+    page.get_by_role("button", name="Pick these").click()
+    page.get_by_role("radio", name=re.compile("^B")).check()
+    page.get_by_role("button", name="Move 5 seats…").click()
+    expect(page.locator("dialog.asking")).to_contain_text("1 is B already.")
+    page.keyboard.press("Enter")
+    page.locator(".toast").get_by_role("button", name="Back to A").click()
+    *_, (_, _, there), (_, _, back) = office.heard(4)
+    assert (there["category"], back["category"]) == ("B", "A")
+    assert set(there["seats"]) == {*back["seats"], already}, "what was so before stays so"
     forgive(consoles)
 
 

@@ -51,6 +51,13 @@ MUTANTS: list[Mutant] = [
         "back: null }",
         MOVED,
     ),
+    In("gateway/pages/static/console/prices/move.js")(
+        Kind.CONDITION,
+        "a move that is taken back leaves what was of that category before",
+        "seats: seats.filter((seat) => venue.category[seat] !== to)",
+        "seats",
+        MOVED,
+    ),
     prices_page(
         Kind.TOKEN,
         "a viewer is shown no fields for fees, tax and categories",

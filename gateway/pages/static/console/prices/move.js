@@ -75,7 +75,8 @@ export class Move extends Component {
     ];
     const said = await ask({ title: `Give ${words} the category ${target.name}?`, says, act: `Make it ${target.name}` });
     if (!said) return;
-    const back = groups.length === 1 ? groups[0][0] : null; // of several there is no one move back
+    // What was of several categories has no one move back; what was of the new one already stays when it is taken back.
+    const back = groups.length === 1 ? { to: groups[0][0], seats: seats.filter((seat) => venue.category[seat] !== to), areas: areas.filter((area) => venue.areas[area].category !== to) } : null;
     const done = await send({ seats, areas, to, back, words, why, seen: offered.plan });
     if (done) this.setState({ ...EMPTY, to: null, why: "" });
   };

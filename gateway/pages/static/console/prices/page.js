@@ -9,6 +9,7 @@ import { allTheSame, changedBy } from "../quicker.js";
 import { Reading } from "../states.js";
 import { Fees, Settled } from "./fees.js";
 import { Move } from "./move.js";
+import { pickedInWords } from "./picked.js";
 import { termsInWords } from "./reckon.js";
 import { asOffered, standingOf } from "./standing.js";
 import { Prices } from "./table.js";
@@ -70,7 +71,7 @@ export class PricesPage extends Component {
     const { seats, areas, to, back, words, why, seen } = move;
     const named = { seats: seats.map((seat) => venue.guid[seat]), areas: areas.map((area) => venue.areas[area].guid) };
     const body = { category: venue.categories[to].name, ...named, seen, why: why.trim() || WHY };
-    const undo = back === null ? undefined : { words: `Back to ${venue.categories[back].name}`, act: () => this.#back(move, venue) };
+    const undo = back === null ? undefined : { words: `Back to ${venue.categories[back.to].name}`, act: () => this.#back(move, venue) };
     const done = await this.#change(() => this.props.api.post(this.#path("/categories"), body), `${words}: ${venue.categories[to].name} now.`, { undo });
     if (!done?.quicker) return Boolean(done);
     const now = await this.#again((there) => meanwhile(venue, there, seats, areas), "What you wanted was not done.");
@@ -78,9 +79,9 @@ export class PricesPage extends Component {
   };
 
   /** From how it stands by now. */
-  #back = async (move, venue) => {
+  #back = async ({ to, back }, venue) => {
     const now = await this.#now().catch((problem) => this.props.tell(problem.detail, { wrong: true }));
-    if (now) await this.#move({ ...move, to: move.back, back: move.to, why: "", seen: now.plan }, venue);
+    if (now) await this.#move({ ...back, back: { ...back, to }, words: pickedInWords(venue, back.seats.length, back.areas), why: "", seen: now.plan }, venue);
   };
 
   render({ event, api, session }, { turn }) {
