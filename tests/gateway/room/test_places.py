@@ -396,7 +396,7 @@ async def test_a_hold_of_the_ballot_or_an_offer_counts_as_inside(engine_urls, da
     )
     conn.execute(
         "INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at)"
-        " VALUES (%s, 65536, 'ann', %s, 1, now() + interval '60 s')",
+        " VALUES (%s, 65536, 'ann', %s, 1, now() + interval '8 minutes')",
         (event, request_id),
     )
     async with gateway(engine_urls) as served, StandIn(engine_urls, event), served.socket() as ann:
