@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from store.errors import Conflicted
 from store.terms import check, check_moment
@@ -30,6 +30,16 @@ class TimesChange(Struct, frozen=True, kw_only=True):
 
     lobby_opens_at: datetime | UnsetType | None = UNSET
     opens_at: datetime | UnsetType | None = UNSET
+
+
+def times_in(said: Struct) -> TimesChange:
+    """Those that `said`, a `TimesChange` with more to it, says."""
+    return TimesChange(**{name: getattr(said, name) for name in Times.__struct_fields__})
+
+
+def told(change: TimesChange) -> dict[str, datetime | None]:
+    """The times that are said, by name."""
+    return {name: value for name, value in asdict(change).items() if value is not UNSET}
 
 
 class Step(Struct, frozen=True):
@@ -80,11 +90,11 @@ def changed(state: EventState, times: Times, change: TimesChange) -> Times:
 
     Raises `BadRequest` (invalid_event), and `Conflicted` (times_fixed) for another time of what has begun.
     """
-    told = {name: value for name in BEFORE if (value := getattr(change, name)) is not UNSET}
-    for name, value in told.items():
+    said = told(change)
+    for name, value in said.items():
         if value != getattr(times, name) and state not in BEFORE[name]:
             story = f"The event is {state}: what {name} was to begin has begun, so it stays as it is."
             raise Conflicted("times_fixed", f"{story} Leave {name} out.")
-    after = replace(times, **told)
+    after = replace(times, **said)
     check_times(after if state in BEFORE["lobby_opens_at"] else replace(after, lobby_opens_at=None))
     return after

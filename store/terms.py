@@ -132,7 +132,11 @@ def check(holds: bool, field: str, wanted: str, at: str | None = None) -> None:
 
 def changed_since(seen: Mapping[str, Any], now: Terms) -> dict[str, Any]:
     """Of the terms as somebody saw them those that are others by now, as they are now. Pages are told times
-    in milliseconds that are cut off, so one that differs by less than two is the same."""
+    in milliseconds that are cut off, so one that differs by less than two is the same. Raises `BadRequest`
+    (invalid_event) for a time without its offset."""
+    for name, value in seen.items():
+        if isinstance(value, datetime):
+            check_moment(name, value)
     there = {name: getattr(now, name) for name in seen}
     return {name: value for name, value in there.items() if not _is_same(seen[name], value)}
 

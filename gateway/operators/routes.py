@@ -35,7 +35,7 @@ from gateway.operators.said import MayWhy, Note, Who
 from store import events
 from store.audit import Said
 from store.overview import read_overview
-from store.schedule import TimesChange
+from store.schedule import TimesChange, times_in, told
 from store.stream.wake import undecided
 from store.terms import PolicyChange, Terms, terms_in
 from store.waiting_overview import read_waiting
@@ -63,19 +63,27 @@ class NewEvent(Terms, frozen=True, kw_only=True, forbid_unknown_fields=True):
     why: MayWhy = ""
 
 
-_NEW_POLICY = """Other terms, for what is decided from now on; what is left out stays. `lobby_opens_at` and
-`opens_at` are when lobby and sale begin by themselves; null: by hand. `seen` has terms as you know them:
-where somebody else changed one of them, nothing is done (409 `event_changed`)."""
+SeenPolicy: Any = msgspec.defstruct(
+    "SeenPolicy",
+    [(one.name, one.type, UNSET) for one in fields(TimesChange)],
+    bases=(PolicyChange,),
+    namespace={
+        "__doc__": "Some terms. `lobby_opens_at` and `opens_at` are when lobby and sale begin by themselves;"
+        " null: by hand."
+    },
+    module=__name__,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+)
 NewPolicy: Any = msgspec.defstruct(
     "NewPolicy",
-    [
-        ("seen", PolicyChange | UnsetType, UNSET),
-        ("who", Who, ""),
-        ("why", MayWhy, ""),
-        *((one.name, one.type, UNSET) for one in fields(TimesChange)),
-    ],
-    bases=(PolicyChange,),
-    namespace={"__doc__": _NEW_POLICY},
+    [("seen", SeenPolicy | UnsetType, UNSET), ("who", Who, ""), ("why", MayWhy, "")],
+    bases=(SeenPolicy,),
+    namespace={
+        "__doc__": "Other terms, for what is decided from now on; what is left out stays. `seen` has terms as"
+        " you know them: where somebody else changed one of them, nothing is done (409 `event_changed`)."
+    },
     module=__name__,
     frozen=True,
     kw_only=True,
@@ -168,8 +176,8 @@ async def set_policy(request: Request, event: str) -> Response:
     when lobby and sale begin by themselves: 409 `times_fixed` for what has begun."""
     wanted = await read_body(request, NewPolicy)
     said = said_by(request, wanted.who, wanted.why, "changed its terms")
-    seen = None if wanted.seen is UNSET else terms_in(wanted.seen)
-    times = TimesChange(lobby_opens_at=wanted.lobby_opens_at, opens_at=wanted.opens_at)
+    seen = None if wanted.seen is UNSET else terms_in(wanted.seen) | told(times_in(wanted.seen))
+    times = times_in(wanted)
     work = partial(events.set_policy, slug=event, said=said, times=times, seen=seen, **terms_in(wanted))
     changed = await in_database(request, work)
     await wake_allocator(request, event)

@@ -35,6 +35,7 @@ KEYS = {
 }
 COOKIE = "onsale_console"
 MOVES = {"lobby": "lobby", "open": "open", "pause": "paused", "resume": "open", "close": "closed"}
+MOMENTS = ("lobby_opens_at", "opens_at")
 ADMISSION = {"pause": "paused", "resume": "running", "stop": "stopped"}
 
 
@@ -213,10 +214,11 @@ class FakeOperators:
                 if "text" in body:
                     launch.facts |= {"message": body["text"], "message_at": _now_ms()}
             case ["policy"]:
-                seen = _as_told(body.get("seen", {}))
-                if any(value != launch.policy[name] for name, value in seen.items()):
+                seen, body = _as_told(body.get("seen", {})), _as_told(body)
+                if any(value != (launch.policy | launch.facts)[name] for name, value in seen.items()):
                     return problem(409, "event_changed", "Somebody changed it since you looked.")
-                launch.policy |= _as_told({name: body[name] for name in launch.policy if name in body})
+                launch.policy |= {name: body[name] for name in launch.policy if name in body}
+                launch.facts |= {name: body[name] for name in MOMENTS if name in body}
             case ["fleet"]:
                 if body["edition"] != launch.fleet["edition"]:
                     return problem(409, "fleet_changed", "Somebody changed its workers since you looked.")
@@ -232,7 +234,7 @@ class FakeOperators:
 
 def _as_told(terms: Frame) -> Frame:
     """Times are sent as text, and told in milliseconds."""
-    times = {name: terms[name] for name in ("starts_at",) if terms.get(name) is not None}
+    times = {name: terms[name] for name in (*MOMENTS, "starts_at") if terms.get(name) is not None}
     return terms | {name: int(datetime.fromisoformat(at).timestamp() * 1000) for name, at in times.items()}
 
 

@@ -55,8 +55,9 @@ def test_a_viewer_reads_every_rule_in_words(consoles: Tabs, demo: Launch) -> Non
         "Across the dates of its tour": "12", "How it is bought": "by paying",
         "Money that comes too late": "goes back", "Buyers may return tickets": "no",
         "Buyers may give tickets to somebody else": "no", "It takes place": "not said yet",
+        "Its lobby opens": "by hand", "The sale opens": "by hand",
         "Refuse at once what is known to be gone": "yes", "The page says how much is sold": "no",
-        "The sale opens": "it is open", "Who is first": "a draw among all who joined",
+        "Who is first": "a draw among all who joined",
         "Buyers file a wish before, decided when the sale opens": "no", "Presale codes": "", "The draw": "",
         "Pace": "900 a minute", "Most inside at a time": "2,000", "Time to come in": "1 h",
         "More time to come in": "twice", "Time to choose": "15 min", "More time to choose": "3 times",
@@ -101,9 +102,10 @@ def test_only_what_was_changed_is_sent_once_it_was_asked_and_can_be_taken_back(
     expect(hold).to_have_value("8")
     terms = {"hold_ttl_seconds": 90, "returns_allowed": True, "limits": {"A": 2}}
     was = {"hold_ttl_seconds": 480, "returns_allowed": False, "limits": {"A": 4}}
+    policy = demo.policy | {"lobby_opens_at": None, "opens_at": None}
     assert [(path, body) for _, path, body in office.heard(2)] == [
-        ("events/demo/policy", terms | {"seen": demo.policy, "why": WHY}),
-        ("events/demo/policy", was | {"seen": demo.policy | terms, "why": WHY}),
+        ("events/demo/policy", terms | {"seen": policy, "why": WHY}),
+        ("events/demo/policy", was | {"seen": policy | terms, "why": WHY}),
     ]
     inside = page.get_by_label("Most inside at a time")
     inside.fill("1000")
@@ -210,12 +212,17 @@ def test_what_cannot_be_is_said_beside_its_field_and_what_is_settled_has_none(
     page.get_by_label("How it is bought").select_option("required")
     page.get_by_label("Most of B").fill("0")
     page.get_by_label("It takes place").fill("2031-06-01T20:00")
-    save(page, 3)
-    expect(page.get_by_role("dialog")).to_contain_text("It is a draft: nobody holds or waits")
+    expect(page.get_by_label("Its lobby opens")).to_have_count(0)
+    page.get_by_label("The sale opens").fill("")
+    save(page, 4)
+    asked = page.get_by_role("dialog")
+    expect(asked).to_contain_text("It is a draft: nobody holds or waits")
+    expect(asked).to_contain_text("Not by itself any more: the sale opens when somebody opens it.")
     page.keyboard.press("Enter")
-    expect(page.locator(".toast").last).to_contain_text("3 rules are changed.")
+    expect(page.locator(".toast").last).to_contain_text("4 rules are changed.")
     expect(page.locator(".toast").last.get_by_role("button", name="As it was before")).to_have_count(0)
     expect(page.get_by_label("It takes place")).to_have_value("2031-06-01T20:00")
     body = office.changes[-1][2]
     assert (body["payment"], body["limits"], body["starts_at"][-1]) == ("required", {"B": 0}, "Z")
+    assert (body["opens_at"], body["seen"]["opens_at"]) == (None, "2030-12-30T20:00:00.000Z")
     forgive(consoles)

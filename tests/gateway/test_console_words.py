@@ -79,7 +79,8 @@ def test_every_word_of_the_code_has_its_words(file: str, name: str, words: list[
 def test_every_term_has_its_rule() -> None:
     """Limits are a rule for each category."""
     found = re.findall(r'^  \{ name: "(\w+)"', FILES["console/rules/terms.js"].decode(), re.MULTILINE)
-    assert sorted([*found, "limits"]) == sorted([*TERMS, *RoomTerms.__struct_fields__])
+    terms = [*TERMS, *RoomTerms.__struct_fields__, *Times.__struct_fields__]
+    assert sorted([*found, "limits"]) == sorted(terms)
 
 
 def test_every_row_of_the_fleets_log_is_told_as_a_sentence() -> None:

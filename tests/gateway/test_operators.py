@@ -196,6 +196,13 @@ def test_when_lobby_and_sale_begin_is_said_changed_and_taken_away_until_they_hav
     assert "lobby_opens_at must be before opens_at" in wrong.json["detail"]
     by_hand = operator("PATCH", "/events/gig/policy", {"lobby_opens_at": None})
     assert by_hand.json == made.json | {"lobby_opens_at": None}
+    for name in ("opens_at", "starts_at"):
+        naive = {"fast_gate": False, "seen": {name: "2030-05-01T08:00:00"}}
+        wrong = operator("PATCH", "/events/gig/policy", naive)
+        assert (wrong.status, wrong.json["code"]) == (400, "invalid_event")
+    wrong = operator("PATCH", "/events/gig/policy", {"opens_at": None, "seen": times})
+    assert (wrong.status, wrong.json["code"]) == (409, "event_changed")
+    assert operator("PATCH", "/events/gig/policy", {"seen": times | {"lobby_opens_at": None}}).status == 200
     assert operator("POST", "/events/gig/lobby").status == 200
     late = operator("PATCH", "/events/gig/policy", {"lobby_opens_at": times["lobby_opens_at"]})
     assert (late.status, late.json["code"]) == (409, "times_fixed")

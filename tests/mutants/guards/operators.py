@@ -268,4 +268,12 @@ WHAT: list[Mutant] = [
     ),
 ]
 
-MUTANTS: list[Mutant] = [*WHO, *SESSIONS, *WHAT]
+MUTANTS: list[Mutant] = [*WHO, *SESSIONS, *WHAT    In("store/terms.py")(
+        Kind.BOUND,
+        "a time that was seen is compared only where it is one",
+        "            check_moment(name, value)\n    there",
+        "            pass\n    there",
+        "tests/gateway/test_operators.py::"
+        "test_when_lobby_and_sale_begin_is_said_changed_and_taken_away_until_they_have",
+    ),
+]

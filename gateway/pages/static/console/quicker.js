@@ -10,5 +10,5 @@ export async function changedBy(api, event) {
   return audit.length ? `${audit[0].who} changed it ${ago(audit[0].at)}: ${changeInWords(audit[0].what)}.` : "It was changed by somebody else.";
 }
 
-/** @param {any} ask the dialog @param {string[]} says who, how it is now, what was not done @param {string} [act] */
-export const allTheSame = (ask, says, act = "Do mine all the same") => ask({ title: "Somebody was quicker", says, act, keep: "Leave it as it is" });
+/** @param {any} ask the dialog @param {string[]} says who, how it is now, what was not done @param {{act?: string, more?: any}} [other] */
+export const allTheSame = (ask, says, { act = "Do mine all the same", more } = {}) => ask({ title: "Somebody was quicker", says, act, keep: "Leave it as it is", more });

@@ -84,7 +84,7 @@ export class LookPage extends Component {
     const [now, by] = await Promise.all([this.#read(false), changedBy(api, event)]);
     if (!now) return;
     const how = same(now.look, look) ? "It looks now as you want it." : "If you save yours all the same, the look they gave it is gone.";
-    const said = await allTheSame(ask, [by, how, "Yours was not saved."], "Save mine all the same");
+    const said = await allTheSame(ask, [by, how, "Yours was not saved."], { act: "Save mine all the same" });
     if (said) await this.#save(look, now.room.edition, now.look);
   };
 

@@ -1,19 +1,14 @@
-// What stands beside rules and is not changed here: when it opens, the tour's limit, what is set for the whole
+// What stands beside rules and is not changed here: the tour's limit, what is set for the whole
 // installation, and where the rest of a waiting room is. By the group of rules it stands in.
 
 import { html } from "../../html.js";
-import { moment } from "../words.js";
-
-const opens = ({ state, opens_at }) => (state === "draft" || state === "lobby" ? (opens_at === null ? "by hand" : moment(opens_at)) : state === "closed" ? "it is closed" : "it is open");
 
 /** Label, what it says, how it is. @returns {[string, any, any][]} */
-export function besideOf(title, { event, state, opens_at, tour, room }) {
+export function besideOf(title, { event, tour, room }) {
   const below = `/console/e/${encodeURIComponent(event)}`;
   switch (title) {
     case "How much a buyer may have":
       return tour ? [["Across the dates of its tour", html`Held and bought together on all dates of <a href=${`/console/tours/${encodeURIComponent(tour.slug)}`}>${tour.name}</a>. It is for good.`, tour.seats_per_buyer_max]] : [];
-    case "Times and pages":
-      return [["The sale opens", "By itself at its time; with or without one, by hand on the launch's page.", opens({ state, opens_at })]];
     case "Who is first in line":
       return [["Presale codes", html`Who has one stands in a line of its own: <a href=${`${below}/codes`}>make and withdraw them</a>.`, ""],
         ...(room.policy === "draw" ? [["The draw", html`Its seed was settled when the room was made; <a href=${`/e/${encodeURIComponent(event)}/draw`}>anybody can check it</a>.`, ""]] : [])];

@@ -40,7 +40,8 @@ export class RulesPage extends Component {
     try {
       const { live, prices, open } = await together(api, paths).get();
       const { state, policy, room, launch } = live;
-      now = { event, state: state.value, opens_at: state.opens_at, policy, room, launch, tour: open.tour, categories: prices.categories.map(({ category }) => category) };
+      const { lobby_opens_at, opens_at } = state;
+      now = { event, state: state.value, policy: { ...policy, lobby_opens_at, opens_at }, room, launch, tour: open.tour, categories: prices.categories.map(({ category }) => category) };
     } catch (refused) {
       problem = refused;
     }

@@ -7,17 +7,20 @@ import { whyOf } from "../acting.js";
 import { ofEvent } from "../api.js";
 import { changeInWords } from "../changes.js";
 import { errorsOf } from "../create/body.js";
+import { allTheSame } from "../quicker.js";
 import { ago } from "../words.js";
 import { groupsOf, valueOf } from "./terms.js";
 import { saidOf, standing } from "./written.js";
 
 const AUDIT_MAX = 20;
+const UNDONE_WITHIN_MS = 60_000;
 const ROOM_KINDS = ["room", "message", "look", "admission"];
 
 /** @typedef {{rule: any, from: any, to: any}} Change */
 
+const MOMENTS = ["lobby_opens_at", "opens_at", "starts_at"];
 /** The value as the API takes it. */
-const onTheWire = (name, value) => (name === "starts_at" && value !== null ? new Date(value).toISOString() : value);
+const onTheWire = (name, value) => (MOMENTS.includes(name) && value !== null ? new Date(value).toISOString() : value);
 const wired = (terms) => Object.fromEntries(Object.entries(terms).map(([name, value]) => [name, onTheWire(name, value)]));
 
 /** What is changed of the terms that were seen: limits of categories are one term. @param {Change[]} changes @param {Record<string, any>} seen */
@@ -82,9 +85,10 @@ export class Saving {
     return { errors };
   }
 
-  /** Not of a date that was none before: it can be another, and not none again. */
+  /** Not of a date that was none before, which can be another and not none again, nor of a time that what it begins would begin by at once. */
   #undo(changes, why) {
-    if (changes.some(({ rule, from }) => rule.name === "starts_at" && from === null)) return undefined;
+    const soon = Date.now() + UNDONE_WITHIN_MS;
+    if (changes.some(({ rule, from }) => (rule.kind === "moment" ? from === null : rule.kind === "schedule" && from !== null && from < soon))) return undefined;
     const back = changes.map(({ rule, from, to }) => ({ rule, from: to, to: from }));
     return { words: "As it was before", act: async () => { const now = await this.look(); if (now) await this.#send(back, now, why); } };
   }
@@ -101,7 +105,7 @@ export class Saving {
       return { done: true };
     }
     const says = [by, "What you wanted was not done. Done now, it would change:"];
-    const again = await this.ask({ title: "Somebody was quicker", says, act: "Do mine all the same", keep: "Leave it as it is", more: listOf(left, now) });
+    const again = await allTheSame(this.ask, says, { more: listOf(left, now) });
     return again ? this.#send(left, now, why) : {};
   }
 }

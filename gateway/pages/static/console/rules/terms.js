@@ -43,6 +43,10 @@ const BUYING = [
 ];
 
 const PAGE = [
+  { name: "lobby_opens_at", label: "Its lobby opens", kind: "schedule", of_room: true, says: "By itself at that time: buyers can join from then on. Somebody may open it before.", hint: "Empty: by hand.",
+    settled: ({ state }) => state !== "draft" && "Its lobby has opened.", then: (to) => beginning(to, "its lobby opens") },
+  { name: "opens_at", label: "The sale opens", kind: "schedule", says: "By itself at that time. Somebody may open it before, on the launch's page.", hint: "Empty: by hand.",
+    settled: (now) => hasBegun(now) && "It has opened.", then: (to) => beginning(to, "the sale opens") },
   { name: "starts_at", label: "It takes place", kind: "moment", says: "Stands on tickets and on the event's page.", hint: "It can be another time, and not none.",
     then: (to, from, now) => `Pages and tickets show it at once. ${hasBegun(now) ? "Nobody is written to: to tell all who bought, move the event instead." : "Nobody is written to about it."}` },
   { name: "fast_gate", label: "Refuse at once what is known to be gone", kind: "allowed", says: "The fast gate: faster when everybody wants the same seats. Nothing is sold twice either way.", settled: over,
@@ -76,6 +80,8 @@ const PROGRAMS = [
   { name: "proof_above_per_minute", label: "Many join above", kind: "joins", says: "Joins at one gateway: above it, “when many join” asks for proof.", settled: nobodyComes, then: () => FROM_NOW },
 ];
 
+const beginning = (to, does) => (to === null ? `Not by itself any more: ${does} when somebody opens it.` : to <= Date.now() ? `That time has come: ${does} at once.` : `Not before: ${does} then. Pages say it to who looks from now on.`);
+
 /** A limit of one category. Which have one is settled when the sale begins. */
 const limitOf = (category, now) => ({
   name: `limits.${category}`, category, label: `Most of ${category}`, kind: hasBegun(now) ? "number" : "most",
@@ -91,7 +97,8 @@ const OF_ROOM = [["Who is first in line", FIRST], ["Coming in", COMING], ["Keepi
 export function groupsOf(kind, now) {
   if (kind === "room") return OF_ROOM;
   const limits = now.categories.map((category) => limitOf(category, now));
-  return OF_EVENT.map(([title, rules]) => [title, rules === LIMITS ? [...rules, ...limits] : rules]);
+  const here = (rules) => rules.filter(({ of_room }) => now.room || !of_room);
+  return OF_EVENT.map(([title, rules]) => [title, rules === LIMITS ? [...rules, ...limits] : here(rules)]);
 }
 
 /** What a rule is set to. */

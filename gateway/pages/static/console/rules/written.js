@@ -44,6 +44,7 @@ export const KINDS = {
   pace: { ...most, unit: "a minute", words: (value) => (value === null ? "no limit" : `${count(value)} a minute`), read: (written) => (written ? wholeOf(written) : { value: null }) },
   joins: { ...most, unit: "a minute", words: (value) => `${count(value)} a minute`, read: wholeOf },
   moment: { type: "datetime-local", words: (ms) => (ms === null ? "not said yet" : moment(ms)), written: local, read: (written) => (written ? { value: new Date(written).getTime() } : { wrong: "can be another time, and not none" }) },
+  schedule: { type: "datetime-local", words: (ms) => (ms === null ? "by hand" : moment(ms)), written: local, read: (written) => ({ value: written ? new Date(written).getTime() : null }) },
   allowed: { words: (value) => (value ? "yes" : "no") },
   choice: { words: (value, { choices }) => choices.find(([one]) => one === value)?.[1] ?? value },
 };
@@ -57,11 +58,12 @@ const sameMinute = (one, other) => one !== null && other !== null && Math.floor(
 export function wantedOf(rule, filled, now) {
   if (filled === undefined || typeof filled === "boolean" || rule.kind === "choice") return { value: filled ?? now };
   const read = KINDS[rule.kind].read(filled.trim(), rule);
-  return rule.kind === "moment" && sameMinute(read.value ?? null, now) ? { value: now } : read;
+  return KINDS[rule.kind].written === local && sameMinute(read.value ?? null, now) ? { value: now } : read;
 }
 
 /** What the server says of a field, in the units of its field. */
 export function inItsUnits(rule, says) {
+  if (rule && KINDS[rule.kind].written === local) return says.replaceAll(/(lobby_)?opens_at/g, (_, lobby) => (lobby ? "when its lobby opens" : "when the sale opens"));
   const words = rule?.kind === "minutes" || rule?.kind === "seconds" ? lasting : count;
   return says.replace("seats_per_buyer_max", "what a buyer may have in all").replace(/\d+/g, (digits) => words(Number(digits)));
 }
