@@ -39,6 +39,8 @@ class Planner:
         self._conn: Conn | None = None
         self._heard_since = 0
         self._looked_at = 0.0
+        self._now = 0
+        self._set_back = False
 
     def turn(self) -> list[Step]:
         """What was done, in order; nothing where somebody else plans just now, or changed what was planned
@@ -51,7 +53,9 @@ class Planner:
                 self._conn = connect(self._database_url, "onsale fleet planner")
             with self._conn.transaction():
                 planned = self._plan(self._conn)
-            if planned is None:
+            if planned is not None:
+                self._set_back = False  # what was done for it is committed
+            else:
                 with self._conn.transaction():
                     turn.make(self._conn)
             return planned or []
@@ -82,10 +86,15 @@ class Planner:
 
     def _plan(self, conn: Conn) -> list[Step] | None:
         """None: it is somebody else's turn."""
-        now = view.now(conn)
-        self._heard_since = self._heard_since or now
+        before, now = self._now, view.now(conn)
+        if now < before:
+            log.warning("Postgres' clock was set back by %.1f s or more", (before - now) / 1_000)
+            self._set_back, self._heard_since = True, 0
+        self._now, self._heard_since = now, self._heard_since or now
         if not turn.try_take(conn):
             return None
+        if self._set_back:
+            turn.set_back(conn)
         seen = view.read(conn, now=now, heard_since=self._heard_since, seed=uuid4(), limits=self._limits)
         planned = plan(seen)
         steps.write(conn, planned)

@@ -14,6 +14,11 @@ Conn = psycopg.Connection[Any]
 MAKE: Final = "INSERT INTO fleet_turn DEFAULT VALUES ON CONFLICT DO NOTHING"
 TAKE: Final = "SELECT 1 FROM fleet_turn FOR UPDATE"
 TRY: Final = "SELECT 1 FROM fleet_turn FOR UPDATE SKIP LOCKED"
+SET_BACK: Final = (
+    "UPDATE fleet_host SET seen_at = clock_timestamp() WHERE seen_at > clock_timestamp()",
+    "UPDATE fleet_worker SET seen_at = clock_timestamp() WHERE seen_at > clock_timestamp()",
+    "UPDATE fleet_assignment SET warm_at = clock_timestamp() WHERE warm_at > clock_timestamp()",
+)
 PLANNED: Final = "UPDATE fleet_turn SET planned_at = clock_timestamp(), planner = %s"
 
 
@@ -32,6 +37,13 @@ def take(conn: Conn) -> None:
 def try_take(conn: Conn) -> bool:
     """The same without waiting; False: somebody else has it, or there is no row."""
     return conn.execute(TRY).rowcount == 1
+
+
+def set_back(conn: Conn) -> None:
+    """Postgres' clock was set back: what was heard of at a moment that is yet to come was heard of now. Who
+    lives says so again within a second; who does not is lost in a while, not when that moment has come."""
+    for statement in SET_BACK:
+        conn.execute(statement.encode())
 
 
 def planned(conn: Conn, planner: str) -> None:

@@ -147,6 +147,24 @@ def test_after_a_gap_all_have_time_to_show_up(conn, planner, monkeypatch):
     assert planner.turn() == []
 
 
+def test_after_the_clock_was_set_back_who_is_silent_is_lost_all_the_same(conn, planner, caplog):
+    rows.add_host(conn, "a")
+    gone = rows.add_worker(conn, "a")
+    ahead = "SELECT count(*) FROM {} WHERE seen_at > clock_timestamp()"
+    planner.turn()
+    assert conn.execute(ahead.format("fleet_host")).fetchone() == (1,), "nothing says that it was set back"
+    planner._now += 600_000
+    planner.turn()
+    assert "Postgres' clock was set back by" in caplog.text
+    for table in ("fleet_host", "fleet_worker"):
+        assert conn.execute(ahead.format(table)).fetchone() == (0,)
+        conn.execute(f"UPDATE {table} SET seen_at = seen_at - interval '1 minute'")
+    listens_for_long(planner)
+    steps = planner.turn()
+    assert kinds(steps) == [LoseHost, LoseWorker]
+    assert steps[1].worker == gone
+
+
 def test_an_event_that_is_busy_for_long_gets_workers_of_its_own(conn, database_url):
     with Planner(database_url, Limits(busy_seconds=1)) as planner:
         rows.add_host(conn, "a")

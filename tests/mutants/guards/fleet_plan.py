@@ -107,6 +107,13 @@ MUTANTS: list[Mutant] = [
     ),
     planner(
         Kind.CLOCK,
+        "a clock that was set back keeps no silent host alive",
+        "            self._set_back, self._heard_since = True, 0\n",
+        "            self._heard_since = 0\n",
+        f"{PLANNER}::test_after_the_clock_was_set_back_who_is_silent_is_lost_all_the_same",
+    ),
+    planner(
+        Kind.CLOCK,
         "a planner that heard nothing for long counts nobody as lost at once",
         "            self._heard_since = 0\n        try:",
         "            self._heard_since += 0\n        try:",
