@@ -96,9 +96,12 @@ def test_a_rehearsal_is_started_followed_and_its_pace_used(page: Page, conn, dra
 
 
 def test_what_could_not_take_place_says_why_and_may_be_tried_again(page: Page, conn):
+    started: list[str] = []
+    page.on("request", lambda one: started.append(one.url) if one.method == "POST" else None)
     page.get_by_label("Also while something sells").check()
-    page.get_by_role("button", name="Start the rehearsal").click()
+    page.get_by_role("button", name="Start the rehearsal").dblclick()
     expect(page.get_by_role("heading", name="Under way")).to_be_visible()
+    assert len(started) == 1, "however often it is pressed"
     taken = rows.take(conn)
     assert taken is not None
     rows.end(conn, taken.id, error="It took longer than 300 s. Rehearse with fewer buyers.")

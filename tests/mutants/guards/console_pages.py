@@ -17,6 +17,36 @@ session = In("gateway/pages/static/console/session.js")
 series = In("gateway/pages/static/console/charts/series.js")
 
 MUTANTS: list[Mutant] = [
+    In("gateway/pages/static/console/paged.js")(
+        Kind.DEDUPE,
+        "older rows are asked for once, however often that is pressed",
+        'class="button quiet small" disabled=${reading} onClick',
+        'class="button quiet small" onClick',
+        f"{RECORDS}::test_the_audit_is_filtered_by_its_address_and_read_on",
+        f"{RECORDS}::test_an_event_moves_to_a_host_that_takes_some",
+    ),
+    In("gateway/pages/static/console/toasts.js")(
+        Kind.CONDITION,
+        "what was done stays said while somebody points at it",
+        '":hover, :focus-within"',
+        '":focus-within"',
+        f"{RECORDS}::test_a_host_is_drained_after_one_question_and_kept_again",
+    ),
+    dialog(
+        Kind.CONDITION,
+        "a text of several lines is ended with Ctrl and Enter",
+        "else if ((event.ctrlKey || event.metaKey) && event",
+        "else if (event.altKey && event",
+        f"{LAUNCH}::test_a_message_is_shown_to_all_who_wait_and_taken_off_again",
+    ),
+    In("gateway/pages/static/console/rehearse/page.js")(
+        Kind.DEDUPE,
+        "a rehearsal is started once, however often that is pressed",
+        "    submitted.preventDefault();\n    if (this.state.sending) return;\n",
+        "    submitted.preventDefault();\n",
+        "tests/browser/test_rehearse_page.py::test_what_could_not_take_place_says_why_and_may_be_tried_again",
+        more=(("${!ready || sending || Boolean(running)}", "${!ready}"),),
+    ),
     shell(
         Kind.TOKEN,
         "a page of the console that a role may not see is not shown to it",
