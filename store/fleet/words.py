@@ -47,4 +47,4 @@ class FleetWhat(StrEnum):
     KEPT = "kept"
     """A host that was draining takes events again."""
     SHORT = "short"
-    """There are fewer slots than are wanted."""
+    """There are fewer slots than are wanted, or none but on hosts that drain; or that is over."""
