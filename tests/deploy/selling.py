@@ -5,6 +5,7 @@ what operators see of a running onsale.
 from __future__ import annotations
 
 import json
+import os
 import time
 import urllib.error
 import urllib.request
@@ -22,6 +23,9 @@ from store.venues.make import make
 from store.venues.rows import save_venue
 from store.words import EventState
 
+GALA = f"gala-{os.getpid()}"
+"""An event on engines that are shared: each process that runs tests has its own, for channels are the whole
+server's."""
 SAID = Said("Olga", "a sale")
 WITHIN_SECONDS = 60.0
 LOOK_SECONDS = 0.05

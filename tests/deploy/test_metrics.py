@@ -23,7 +23,7 @@ from store.words import EventState
 from tests.conftest import Rig, engines_beside
 from tests.deploy.alert_cases import CASES
 from tests.deploy.promql import Call, Series, evaluate, labels_named, read, selectors
-from tests.deploy.selling import Buyer, call, make_sale, until
+from tests.deploy.selling import GALA, Buyer, call, make_sale, until
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 RUNBOOK = DEPLOY.parent / "docs/runbook.md"
@@ -60,15 +60,15 @@ def stack(rig: Rig) -> Iterator[Stack]:
 @pytest.fixture(scope="module")
 def told(stack: Stack) -> dict[str, list[dict[str, str]]]:
     """Name of a sample → the labels of each, of all that Prometheus would be told of a sale under way."""
-    make_sale(stack.urls.database_url, "gala")
+    make_sale(stack.urls.database_url, GALA)
     buyers = [
-        Buyer(base_url, stack.token_secret, name, "gala")
+        Buyer(base_url, stack.token_secret, name, GALA)
         for base_url, name in zip(stack.base_urls, ("ann", "bob"), strict=True)
     ]
     for buyer in buyers:
         buyer.join()
     with psycopg.connect(stack.urls.database_url, autocommit=True) as conn:
-        events.set_state(conn, "gala", EventState.OPEN)
+        events.set_state(conn, GALA, EventState.OPEN)
         for buyer in buyers:
             buyer.begin()
         buyers[0].pay(buyers[0].hold())

@@ -21,7 +21,7 @@ import yaml
 from onsale.engines.ports import free_port
 from store import migrate
 from tests.conftest import Rig, engines_beside
-from tests.deploy.selling import Buyer, call, make_sale, until
+from tests.deploy.selling import GALA, Buyer, call, make_sale, until
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
@@ -131,7 +131,7 @@ def composed(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Com
         made = Composed(tmp_path_factory.mktemp("composed"), urls.database_url, urls.redis_url)
         try:
             made.start_all()
-            make_sale(urls.database_url, "gala", room=False)
+            make_sale(urls.database_url, GALA, room=False)
             yield made
         finally:
             made.stop_all()
@@ -139,7 +139,7 @@ def composed(rig: Rig, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Com
 
 def sells(composed: Composed, base_url: str, name: str) -> None:
     """From asking to an order, that chores, worker, gateways and provider all had a part in."""
-    buyer = Buyer(base_url, composed.token_secret, name, "gala")
+    buyer = Buyer(base_url, composed.token_secret, name, GALA)
     buyer.pay(buyer.hold())
 
 
@@ -199,7 +199,7 @@ def proxy(composed: Composed) -> Iterator[str]:
         process = subprocess.Popen([haproxy, "-W", "-f", str(settings)], env=env, stdout=log, stderr=log)
     try:
         until(lambda: _up(f"http://127.0.0.1:{alive}/up"), "the proxy is up")
-        until(lambda: _up(f"http://127.0.0.1:{port}/v1/events/gala"), "it has found a gateway")
+        until(lambda: _up(f"http://127.0.0.1:{port}/v1/events/{GALA}"), "it has found a gateway")
         yield f"http://127.0.0.1:{port}"
     finally:
         process.send_signal(signal.SIGTERM)
@@ -222,18 +222,18 @@ def test_buyers_come_by_the_proxy_and_what_is_for_within_stays_there(composed: C
 def test_a_gateway_that_is_restarted_costs_no_call(composed: Composed, proxy: str):
     composed.stop("gateway-1")
     for _ in range(20):
-        assert call("GET", f"{proxy}/v1/events/gala").status == 200
+        assert call("GET", f"{proxy}/v1/events/{GALA}").status == 200
     port = composed.gateways[0]
     more = {"ONSALE_HOST": "127.0.0.1", "ONSALE_PORT": str(port), "ONSALE_TRUSTED_PROXIES": "127.0.0.0/8"}
     composed.start("gateway-1", "gateway", **more)
     until(lambda: composed.is_ready(port), "it is back")
     composed.stop("gateway-2")
-    until(lambda: _up(f"{proxy}/v1/events/gala"), "the first one has everybody")
+    until(lambda: _up(f"{proxy}/v1/events/{GALA}"), "the first one has everybody")
     sells(composed, proxy, "cem")
 
 
 def test_the_proxys_log_names_nobody(composed: Composed, proxy: str):
-    call("GET", f"{proxy}/v1/events/gala?access_token=secret-token-9931")
+    call("GET", f"{proxy}/v1/events/{GALA}?access_token=secret-token-9931")
     log = composed.log("proxy")
     assert '"logger":"proxy"' in log
     assert "secret-token-9931" not in log

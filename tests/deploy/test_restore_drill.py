@@ -17,7 +17,7 @@ from bench.checker import judge
 from bench.truth import read_truth
 from store import migrate
 from tests.conftest import Rig, engines_beside
-from tests.deploy.selling import Buyer, make_sale
+from tests.deploy.selling import GALA, Buyer, make_sale
 from tests.deploy.test_processes import ROOT, Composed
 
 COMMAND_SECONDS_MAX = 120
@@ -37,7 +37,7 @@ def composed(rig: Rig, there: str, tmp_path: Path) -> Iterator[Composed]:
         made = Composed(tmp_path, urls.database_url, urls.redis_url)
         try:
             made.start_all()
-            make_sale(urls.database_url, "gala", room=False)
+            make_sale(urls.database_url, GALA, room=False)
             yield made
         finally:
             made.stop_all()
@@ -67,7 +67,7 @@ def test_a_sale_goes_on_from_its_backup_and_nobody_is_told_what_is_not_so(
     composed: Composed, there: str, tmp_path: Path
 ):
     def buyer(name: str) -> Buyer:
-        return Buyer(f"http://127.0.0.1:{composed.gateways[0]}", composed.token_secret, name, "gala")
+        return Buyer(f"http://127.0.0.1:{composed.gateways[0]}", composed.token_secret, name, GALA)
 
     ann, ben, cem, dan, eve = map(buyer, ("ann", "ben", "cem", "dan", "eve"))
     anns, bens = ann.hold(), ben.hold()
@@ -97,5 +97,5 @@ def test_a_sale_goes_on_from_its_backup_and_nobody_is_told_what_is_not_so(
         orders = conn.execute("SELECT buyer FROM hold WHERE state = 'paid' ORDER BY buyer").fetchall()
         assert [name for (name,) in orders] == ["ann", "ben", "cem", "eve"]
         conn.rollback()
-        assert judge([], read_truth(conn, "gala")) == []
-    assert onsale(composed, "verify", "gala")["findings"] == []
+        assert judge([], read_truth(conn, GALA)) == []
+    assert onsale(composed, "verify", GALA)["findings"] == []
