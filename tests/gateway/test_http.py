@@ -261,7 +261,7 @@ async def test_holds_can_be_bought_and_given_back_both_ways(engine_urls, event, 
         for number in (1, 2):
             conn.execute(
                 "INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at)"
-                " VALUES (%s, %s, 'ann', 'r', 1, clock_timestamp() + interval '1 minute')", (event, number)
+                " VALUES (%s, %s, 'ann', 'r', 1, clock_timestamp() + interval '8 minutes')", (event, number)
             )  # fmt: skip
             conn.execute("UPDATE seat SET state = 'held', hold_id = %s WHERE seat_no = %s", (number, number))
             conn.execute("INSERT INTO hold_seat VALUES (%s, %s, %s)", (event, number, number))

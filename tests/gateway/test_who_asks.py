@@ -33,7 +33,7 @@ async def test_a_hold_is_not_changed_with_a_token_that_ran_out(engine_urls, even
     with psycopg.connect(engine_urls.database_url, autocommit=True) as conn:
         conn.execute(
             "INSERT INTO hold (event_id, hold_id, buyer, request_id, quantity, expires_at)"
-            " VALUES (%s, 1, 'ann', 'r', 1, clock_timestamp() + interval '1 minute')", (event,)
+            " VALUES (%s, 1, 'ann', 'r', 1, clock_timestamp() + interval '8 minutes')", (event,)
         )  # fmt: skip
         conn.execute("UPDATE seat SET state = 'held', hold_id = 1 WHERE seat_no = 1")
         conn.execute("INSERT INTO hold_seat VALUES (%s, 1, 1)", (event,))
