@@ -266,9 +266,7 @@ WHAT: list[Mutant] = [
         "if path == OPERATORS:",
         "tests/gateway/test_cross_origin.py::test_no_page_of_another_origin_may_operate_listed_or_not",
     ),
-]
-
-MUTANTS: list[Mutant] = [*WHO, *SESSIONS, *WHAT    In("store/terms.py")(
+    In("store/terms.py")(
         Kind.BOUND,
         "a time that was seen is compared only where it is one",
         "            check_moment(name, value)\n    there",
@@ -277,3 +275,5 @@ MUTANTS: list[Mutant] = [*WHO, *SESSIONS, *WHAT    In("store/terms.py")(
         "test_when_lobby_and_sale_begin_is_said_changed_and_taken_away_until_they_have",
     ),
 ]
+
+MUTANTS: list[Mutant] = [*WHO, *SESSIONS, *WHAT]
