@@ -113,8 +113,12 @@ def is_missing(error: ResponseError) -> bool:
 
 
 def is_refusal(error: ResponseError) -> bool:
-    """redis-py keeps the code in the class or in the text, depending on the code and on who raised it."""
-    return isinstance(error, (OutOfMemoryError, ReadOnlyError)) or str(error).startswith(_REFUSALS)
+    """redis-py keeps the code in the class or in the text, depending on the code and on who raised it.
+
+    A script that is not known, once it was loaded, is one that another server took over from.
+    """
+    refusals = (OutOfMemoryError, ReadOnlyError, NoScriptError)
+    return isinstance(error, refusals) or str(error).startswith(_REFUSALS)
 
 
 def _is_too_small(error: ResponseError) -> bool:

@@ -201,7 +201,8 @@ async def test_however_many_watch_there_is_one_reading(engine_urls, event):
             [await one.receive("point", but=("history", "event")) for _ in range(3)] for one in all_of_them
         ]
         assert served.runtime.live.readings - before <= 4
-        assert all(one[-1]["row"] == points[0][-1]["row"] for one in points)
+        told = {tuple(point["row"]) for one in points for point in one}
+        assert len(told) == len({at for at, *_ in told}) <= 5, "each moment is the same for all"
 
 
 @scenario

@@ -50,6 +50,31 @@ def test_an_append_that_is_refused_appended_nothing_and_says_the_stream_is_unava
         assert len(arrivals.read(START, count_max=10, block_ms=0)) == 1, "the marker, and nothing else"
 
 
+def test_a_server_in_the_place_of_the_one_that_was_told_the_script_appended_nothing(server):
+    with redis.Redis.from_url(server.url) as plain:
+        arrivals = RedisArrivals(connect(server.url), "gig")
+        arrivals.ensure_above(START)
+
+        async def told_and_replaced() -> None:
+            client = connect_async(server.url)
+            load = client.script_load
+
+            async def load_elsewhere(script: str) -> str:
+                digest = await load(script)
+                plain.script_flush()
+                return str(digest)
+
+            client.script_load = load_elsewhere  # type: ignore[assignment]
+            try:
+                await RedisIntake(client, "gig").append([b"one"])
+            finally:
+                await client.aclose()
+
+        with pytest.raises(StreamUnavailable):
+            asyncio.run(told_and_replaced())
+        assert len(arrivals.read(START, count_max=10, block_ms=0)) == 1, "the marker, and nothing else"
+
+
 @pytest.mark.parametrize(
     "use",
     [

@@ -145,4 +145,12 @@ MUTANTS: list[Mutant] = [
         "    return int(milliseconds), int((sequence or '0')[0])\n",
         "tests/allocator/test_intake.py::test_what_the_stream_lost_goes_first_by_the_arrival_that_was_acknowledged",
     ),
+    stream(
+        Kind.STREAM,
+        "a server that does not know a script that was just told appended nothing",
+        "refusals = (OutOfMemoryError, ReadOnlyError, NoScriptError)",
+        "refusals = (OutOfMemoryError, ReadOnlyError)",
+        "tests/store/test_stream_refusals.py::"
+        "test_a_server_in_the_place_of_the_one_that_was_told_the_script_appended_nothing",
+    ),
 ]
