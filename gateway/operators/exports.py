@@ -57,7 +57,7 @@ async def take_away(request: Request, event: Slug, what: What, kind: Format) -> 
 
 
 @router.get("/events/{event}/settlement.csv")
-async def take_settlement(request: Request, event: Slug) -> Response:
+async def take_settlement(request: Request, event: str) -> Response:
     """A line for each payment that money came for and each order without one, as one file; it names nobody.
     503 `exports_busy`."""
 
